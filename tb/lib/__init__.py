@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers, monitors and scoreboards that every bench shares."""
