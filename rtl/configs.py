@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The catalogue: every unit, where its hardware and its golden model are, and its configurations.
+
+The classes are named, not imported, so that a reader of parameters loads no Amaranth.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from ahasd.rtl.edc.params import EdcParams
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A unit of the catalogue.
+
+    Parameters
+    ----------
+    name
+        Folder under `rtl/`, and the name on the command line.
+    does
+        What the unit does, in a few words.
+    hardware, golden
+        `module:class` of the Amaranth component and of the golden model.
+    domains
+        Clock domains, in the order in which the engines number them.
+    configurations
+        Parameters by configuration name: `paper` has the published sizes, `small` fewer entries,
+        `test` is as small as keeps every mechanism.
+    """
+
+    name: str
+    does: str
+    hardware: str
+    golden: str
+    domains: tuple[str, ...]
+    configurations: Mapping[str, Any]
+
+    def load_hardware(self) -> type:
+        """Import and return the Amaranth component."""
+        return _load(self.hardware)
+
+    def source_sha256(self) -> str:
+        """Hash the sources in the unit's folder and in the shared parts."""
+        digest = hashlib.sha256()
+        for folder in ("lib", self.name):
+            root = files("ahasd.rtl") / folder
+            for file in sorted(root.iterdir(), key=lambda entry: entry.name):
+                if file.name.endswith(".py"):
+                    digest.update(f"{folder}/{file.name}\0".encode() + file.read_bytes())
+        return digest.hexdigest()
+
+    def load_golden(self) -> type:
+        """Import and return the golden model."""
+        return _load(self.golden)
+
+
+def _load(path: str) -> type:
+    module, name = path.split(":")
+    return getattr(import_module(module), name)
+
+
+UNITS = {
+    unit.name: unit
+    for unit in (
+        Unit(
+            name="edc",
+            does="entropy-history-aware drafting control",
+            hardware="ahasd.rtl.edc.unit:EdcUnit",
+            golden="ahasd.rtl.edc.golden:EdcGolden",
+            domains=("pim",),
+            configurations={
+                "paper": EdcParams(),
+                "small": EdcParams(history=4, bucket_width=2, llr_width=2),
+                "test": EdcParams(history=2, bucket_width=1, llr_width=2, entropy_fraction_width=4),
+            },
+        ),
+    )
+}

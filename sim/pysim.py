@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backend `pysim`: the Amaranth simulator, slow, for debugging a unit's Python source."""
+
+from typing import Any
+
+from amaranth.hdl import ClockDomain, Module, Signal, Value
+from amaranth.sim import Simulator
+
+from ahasd.rtl.configs import Unit
+from ahasd.sim.ports import Pins
+
+HALF_CYCLE = 1e-9
+"""The simulator's own time per half cycle; the system's time never enters it."""
+
+
+class PysimEngine:
+    """A unit in the Amaranth simulator behind the engine interface."""
+
+    changed = None
+
+    def __init__(self, unit: Unit, params: Any) -> None:
+        component = unit.load_hardware()(params)
+        top = Module()
+        top.submodules.unit = component
+        self._domains = []
+        for name in unit.domains:
+            domain = ClockDomain(name)
+            top.domains += domain
+            self._domains.append(domain)
+        self._inputs: dict[str, Value] = {}
+        self._outputs: dict[str, Value] = {}
+        for path, member, value in component.signature.flatten(component):
+            group = self._inputs if member.flow.name == "In" else self._outputs
+            group["__".join(map(str, path))] = Value.cast(value)
+        self._pins: Pins = dict.fromkeys(self._inputs, 0)
+        self._clocks = (1 << len(self._domains)) - 1
+        self._reset = 1
+        self._seen: dict[str, int] = {}
+        self._simulator = Simulator(top)
+        self._simulator.add_testbench(self._drive)
+        self.step(self._pins, self._clocks, 0)
+        self._reset = 0
+
+    async def _drive(self, context: Any) -> None:
+        clocks: list[Signal] = [domain.clk for domain in self._domains]
+        resets: list[Any] = [domain.rst for domain in self._domains]
+        while True:
+            for reset in resets:
+                context.set(reset, self._reset)
+            for name, signal in self._inputs.items():
+                context.set(signal, self._pins[name])
+            self._seen = {name: context.get(signal) for name, signal in self._outputs.items()}
+            for i, clock in enumerate(clocks):
+                context.set(clock, self._clocks >> i & 1)
+            await context.delay(HALF_CYCLE)
+            for clock in clocks:
+                context.set(clock, 0)
+            await context.delay(HALF_CYCLE)
+
+    def step(self, pins: Pins, clocks: int, time_ps: int) -> dict[str, int]:
+        """Take one edge; see `Engine`."""
+        self._pins, self._clocks = pins, clocks
+        self._simulator.advance()
+        self._simulator.advance()
+        return self._seen
+
+    def run(self, pins: Pins, clocks: int, count: int, time_ps: int) -> int:
+        """Take `count` edges; see `Engine`."""
+        for _ in range(count):
+            self.step(pins, clocks, time_ps)
+        return count

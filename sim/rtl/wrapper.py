@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C interface around a CXXRTL model, written from the unit's port list."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WORD_BITS = 64
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Where a port lies in the interface's array of 64-bit words."""
+
+    name: str
+    width: int
+    offset: int
+
+    @property
+    def words(self) -> int:
+        """Words that the port takes."""
+        return -(-self.width // WORD_BITS)
+
+
+def layout(ports: Sequence[dict[str, Any]], direction: str) -> tuple[Pin, ...]:
+    """Lay the ports of one direction (`in` or `out`) out in words, in the manifest's order."""
+    pins: list[Pin] = []
+    offset = 0
+    for port in ports:
+        if port["direction"] == direction:
+            pins.append(Pin(port["name"], port["width"], offset))
+            offset += pins[-1].words
+    return tuple(pins)
+
+
+def _member(name: str) -> str:
+    """Return the C++ member that CXXRTL makes of a port."""
+    return "unit.p_" + name.replace("_", "__")
+
+
+def _chunks(pin: Pin) -> range:
+    return range(-(-pin.width // 32))  # CXXRTL keeps values in chunks of 32 bits
+
+
+def source(ports: Sequence[dict[str, Any]], domains: Sequence[str], module: str) -> str:
+    """Return the C++ source that wraps `unit.cc`.
+
+    Parameters
+    ----------
+    ports
+        Port list of the manifest.
+    domains
+        Clock domains; bit i of a clock mask is the i-th.
+    module
+        Module name given to CXXRTL.
+
+    Notes
+    -----
+    An edge is: inputs in, clocks low, settle, outputs out, clocks high, evaluate. Reading between
+    settle and rise gives what the edge sees; raising first would leave combinational outputs a
+    cycle old.
+    """
+    load = [
+        f"    {_member(pin.name)}.data[{i}] ="
+        f" uint32_t(in[{pin.offset + i // 2}] >> {32 * (i % 2)})"
+        f" & {(1 << min(32, pin.width - 32 * i)) - 1:#x}u;"
+        for pin in layout(ports, "in")
+        for i in _chunks(pin)
+    ]
+    store = []
+    for pin in layout(ports, "out"):
+        for word in range(pin.words):
+            parts = [
+                f"uint64_t(chunk({_member(pin.name)}, {i})) << {32 * (i % 2)}"
+                for i in _chunks(pin)
+                if i // 2 == word
+            ]
+            store.append(f"    out[{pin.offset + word}] = {' | '.join(parts)};")
+    clocks = [
+        f"    if (clocks >> {i} & 1) {_member(domain + '_clk')}.set<bool>(level);"
+        for i, domain in enumerate(domains)
+    ]
+    resets = [f"    {_member(domain + '_rst')}.set<bool>(level);" for domain in domains]
+    newline = "\n"
+    return f"""// Written by ahasd; do not edit.
+#include "unit.cc"
+#ifdef AHASD_WAVES
+#include <cxxrtl/cxxrtl_vcd.h>
+#endif
+
+namespace {{
+
+template<size_t Bits>
+uint32_t chunk(const cxxrtl::value<Bits> &port, size_t i) {{ return port.data[i]; }}
+template<size_t Bits>
+uint32_t chunk(const cxxrtl::wire<Bits> &port, size_t i) {{ return port.curr.data[i]; }}
+
+struct Model {{
+  cxxrtl_design::p_{module.replace("_", "__")} unit;
+#ifdef AHASD_WAVES
+  cxxrtl::debug_items items;
+  cxxrtl::vcd_writer vcd;
+#endif
+
+  void set_clocks(uint32_t clocks, bool level) {{
+{newline.join(clocks)}
+  }}
+  void set_resets(bool level) {{
+{newline.join(resets)}
+  }}
+  void load(const uint64_t *in) {{
+{newline.join(load)}
+  }}
+  void store(uint64_t *out) {{
+{newline.join(store)}
+  }}
+  bool settle() {{
+    bool changed = false, again;
+    do {{
+      bool converged = unit.eval();
+      bool moved = unit.commit();
+      changed |= moved;
+      again = moved && !converged;
+    }} while (again);
+    return changed;
+  }}
+  bool rise(uint32_t clocks) {{
+    set_clocks(clocks, true);
+    bool changed = settle();
+    set_clocks(clocks, false);
+    return changed;
+  }}
+}};
+
+}} // namespace
+
+extern "C" {{
+
+void ahasd_destroy(Model *model) {{ delete model; }}
+
+// One edge of the clocks in the mask; returns whether it changed any state.
+int ahasd_step(Model *model, uint32_t clocks, const uint64_t *in, uint64_t *out) {{
+  model->load(in);
+  model->settle();
+  model->store(out);
+  return model->rise(clocks);
+}}
+
+// Up to `count` edges with the same inputs; returns how many came before one that changed state.
+uint64_t ahasd_run(Model *model, uint32_t clocks, uint64_t count, const uint64_t *in) {{
+  model->load(in);
+  for (uint64_t i = 0; i < count; i++) {{
+    model->settle();
+    if (model->rise(clocks)) return i;
+  }}
+  return count;
+}}
+
+Model *ahasd_create() {{
+  Model *model = new Model();
+  model->set_resets(true);
+  model->settle();
+  model->rise({(1 << len(domains)) - 1}u);
+  model->set_resets(false);
+#ifdef AHASD_WAVES
+  model->unit.debug_info(&model->items, nullptr, "");
+  model->vcd.timescale(1, "ps");
+  model->vcd.add(model->items);
+#endif
+  return model;
+}}
+
+#ifdef AHASD_WAVES
+// Append the present values to the waveform, then move out the text that is ready.
+void ahasd_sample(Model *model, const uint64_t *in, uint64_t time_ps) {{
+  model->load(in);
+  model->settle();
+  model->vcd.sample(time_ps);
+}}
+size_t ahasd_waves(Model *model, const char **text) {{
+  *text = model->vcd.buffer.data();
+  return model->vcd.buffer.size();
+}}
+#endif
+
+}} // extern "C"
+"""

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Roofline times of a draft step on the PIM and of a verification pass on the NPU.
+
+A step takes as long as its slowest resource. Charged: weights and keys/values read from memory,
+matrix arithmetic, weight load of the arrays.
+
+Not charged: non-linear operators and their round trips, prefill, writes of keys and values,
+refresh and row changes beyond the platform's efficiency factors, contention between NPU and PIM for
+channels and ranks, task switches, and the arithmetic of attention scores. The last makes grouped
+heads look better than they are where a PIM unit is limited by its multipliers.
+"""
+
+from fractions import Fraction
+from typing import Literal
+
+from ahasd.system.model import ModelShape
+from ahasd.system.platform import Platform
+
+Limit = Literal["dram", "compute", "weight_load"]
+
+_PS_PER_S = 10**12
+
+
+class AnalyticDevices:
+    """Times of one draft step and of one pass, in whole picoseconds, rounded up.
+
+    Capacity is not checked: `ahasd.system.devices.capacity.rank_map` does that, and its
+    `draft_ranks` is the number wanted here.
+
+    Parameters
+    ----------
+    platform
+        The machine.
+    draft_shape
+        The draft model (DLM), run by the PIM.
+    target_shape
+        The target model (TLM), run by the NPU.
+    dlm_ranks
+        Ranks that draft together, 1 to all of the platform.
+
+    Raises
+    ------
+    ValueError
+        `dlm_ranks` is out of range.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        draft_shape: ModelShape,
+        target_shape: ModelShape,
+        dlm_ranks: int,
+    ) -> None:
+        if not 1 <= dlm_ranks <= platform.pim.ranks:
+            raise ValueError(f"dlm_ranks = {dlm_ranks} must be 1 to {platform.pim.ranks}")
+        self.platform = platform
+        self.draft_shape = draft_shape
+        self.target_shape = target_shape
+        self.dlm_ranks = dlm_ranks
+        npu = platform.npu
+        self._draft = _ps_per_unit(platform.pim.rank_stream_bytes_s * dlm_ranks)
+        self._dram = _ps_per_unit(platform.offchip_bytes_s)
+        self._mac = _ps_per_unit(npu.mac_s)
+        # The same for every pass: all weights enter the arrays once, however many rows stream by.
+        self._weight_load_ps = 0
+        if not npu.ideal_array:
+            per_byte = _ps_per_unit(npu.weight_load_bytes_s)
+            self._weight_load_ps = _time_ps(target_shape.bytes_per_pass, per_byte)
+
+    def draft_step_ps(self, context: int) -> int:
+        """Return the time of one draft token with `context` tokens in the cache, ps.
+
+        Raises
+        ------
+        ValueError
+            `context` is negative.
+        """
+        _check_context(context)
+        read = self.draft_shape.read_bytes(context, self.platform.kv_bytes)
+        return _time_ps(read, self._draft)
+
+    def draft_limit(self) -> Limit:
+        """Return what binds a draft step: its rank's banks (`dram`) or its unit (`compute`)."""
+        pim = self.platform.pim
+        return "dram" if pim.rank_bandwidth_bytes_s <= pim.rank_mac_s else "compute"
+
+    def pass_ps(self, rows: int, context: int) -> int:
+        """Return the time of one NPU pass, ps.
+
+        Parameters
+        ----------
+        rows
+            Token positions processed in the pass: 1 in autoregressive decoding.
+        context
+            Tokens in the cache that the pass reads.
+
+        Raises
+        ------
+        ValueError
+            `rows` is below 1 or `context` is negative.
+        """
+        return max(self.pass_terms_ps(rows, context).values())
+
+    def pass_limit(self, rows: int, context: int) -> Limit:
+        """Return which term makes `pass_ps`; of equal ones the first of `pass_terms_ps`."""
+        terms = self.pass_terms_ps(rows, context)
+        return max(terms, key=terms.__getitem__)
+
+    def pass_terms_ps(self, rows: int, context: int) -> dict[Limit, int]:
+        """Return the time of every resource in one pass, ps; arguments as for `pass_ps`."""
+        if rows < 1:
+            raise ValueError(f"rows = {rows} must be at least 1")
+        _check_context(context)
+        read = self.target_shape.read_bytes(context, self.platform.kv_bytes)
+        # One multiply-accumulate a weight and row.
+        macs = self.target_shape.bytes_per_pass * rows
+        return {
+            "dram": _time_ps(read, self._dram),
+            "compute": _time_ps(macs, self._mac),
+            "weight_load": self._weight_load_ps,
+        }
+
+
+def _check_context(context: int) -> None:
+    if context < 0:
+        raise ValueError(f"context = {context} must not be negative")
+
+
+def _ps_per_unit(units_s: Fraction) -> tuple[int, int]:
+    """Return ps a unit (byte, multiply-accumulate) as numerator and denominator."""
+    return (_PS_PER_S / units_s).as_integer_ratio()
+
+
+def _time_ps(units: int, ps_per_unit: tuple[int, int]) -> int:
+    numerator, denominator = ps_per_unit
+    return -(-units * numerator // denominator)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ranks hold which model, and whether both fit.
+
+Ranks are numbered across channels: rank r lies on channel r mod channels. The target (TLM) is
+striped over all channels, so that the NPU reads it at full bandwidth: it takes the smallest
+multiple of the channel count that holds its weights and its keys/values, from the top rank down.
+The draft (DLM) is striped over the others. The NPU streams the very copy that the PIM ranks hold;
+nothing is stored twice. Stripes are taken as even to one byte.
+"""
+
+from dataclasses import dataclass
+
+from ahasd import UserError
+from ahasd.system.devices.markdown import markdown_table
+from ahasd.system.model import ModelShape
+from ahasd.system.platform import Platform
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """One model's part of the memory."""
+
+    model: str
+    weight_bytes: int
+    kv_bytes: int
+    """Keys and values of the whole planned context, bytes."""
+    mask: int
+    """Ranks that hold it, bit r for rank r; 0 where none is left."""
+
+    @property
+    def total_bytes(self) -> int:
+        """Weights and keys/values, bytes."""
+        return self.weight_bytes + self.kv_bytes
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks that hold it."""
+        return self.mask.bit_count()
+
+    @property
+    def bytes_per_rank(self) -> int:
+        """Bytes used in each of its ranks, rounded up; everything where it has no rank."""
+        return -(-self.total_bytes // max(self.ranks, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankMap:
+    """Placement of both models. `plan_ranks` makes one that need not fit, `rank_map` one that does.
+
+    Masks are 16 bits wide, as in the task scheduling unit.
+    """
+
+    platform: str
+    context_tokens: int
+    draft: Share
+    target: Share
+    rank_count: int
+    rank_capacity_bytes: int
+    draft_ranks: int
+    """Ranks whose bandwidth drafts: those of the draft, or all by the platform's `dlm_ranks`."""
+
+    @property
+    def dlm_mask(self) -> int:
+        """Ranks that hold the draft model."""
+        return self.draft.mask
+
+    @property
+    def tlm_mask(self) -> int:
+        """Ranks that hold the target model."""
+        return self.target.mask
+
+    @property
+    def used_bytes(self) -> tuple[int, ...]:
+        """Bytes used in every rank, rank 0 first."""
+        return tuple(
+            sum(share.bytes_per_rank for share in (self.draft, self.target) if share.mask >> r & 1)
+            for r in range(self.rank_count)
+        )
+
+    def check(self) -> None:
+        """Refuse a map that does not fit.
+
+        Raises
+        ------
+        UserError
+            The pair exceeds the memory, or the draft what the target leaves; says by how much.
+        """
+        need = self.draft.total_bytes + self.target.total_bytes
+        have = self.rank_count * self.rank_capacity_bytes
+        remedy = (
+            "choose a smaller pair, a shorter context, kv_bytes = 1 "
+            "or a larger pim.rank_capacity_bytes"
+        )
+        if need > have:
+            raise UserError(
+                f"{self.draft.model} + {self.target.model} do not fit on {self.platform}: "
+                f"{_gb(need - have)} of {_gb(need)} missing (weights, and keys/values of "
+                f"{self.context_tokens} tokens; memory {_gb(have)}); {remedy}"
+            )
+        left = self.draft.ranks * self.rank_capacity_bytes
+        if self.draft.total_bytes > left:
+            raise UserError(
+                f"{self.draft.model} does not fit beside {self.target.model} on {self.platform}: "
+                f"{_gb(self.draft.total_bytes - left)} of {_gb(self.draft.total_bytes)} missing "
+                f"({self.draft.ranks} of {self.rank_count} ranks left, {_gb(left)}); {remedy}"
+            )
+
+    def as_table(self) -> str:
+        """Return the map as a Markdown table, fit or not. Sizes in GB = 1e9 bytes."""
+        capacity = self.rank_capacity_bytes
+        rows = [
+            (
+                f"{share.model} ({role})",
+                str(share.ranks),
+                f"0x{share.mask:04X}",
+                f"{share.weight_bytes / 1e9:.2f}",
+                f"{share.kv_bytes / 1e9:.2f}",
+                f"{share.bytes_per_rank / 1e9:.2f}",
+                f"{max(0, share.total_bytes - share.ranks * capacity) / 1e9:.2f}",
+            )
+            for role, share in (("draft", self.draft), ("target", self.target))
+        ]
+        header = ("model", "ranks", "mask", "weights GB", "KV GB", "per rank GB", "missing GB")
+        return markdown_table(header, rows)
+
+
+def rank_map(
+    platform: Platform, draft: ModelShape, target: ModelShape, context_tokens: int
+) -> RankMap:
+    """Place both models, or say what is missing.
+
+    Parameters
+    ----------
+    platform
+        The machine.
+    draft, target
+        The model that the PIM drafts with, and the one that the NPU verifies with.
+    context_tokens
+        Longest context of the run, prompt included, at least 1.
+
+    Raises
+    ------
+    UserError
+        The pair does not fit, or a model was not made for so long a context.
+    """
+    placed = plan_ranks(platform, draft, target, context_tokens)
+    placed.check()
+    return placed
+
+
+def plan_ranks(
+    platform: Platform, draft: ModelShape, target: ModelShape, context_tokens: int
+) -> RankMap:
+    """Place both models as `rank_map` does, without refusing what does not fit.
+
+    For tables of what is missing: a target that is too large takes all ranks, a draft may be left
+    with none. With the platform's `dlm_ranks = "all"` the placement is the same, and only
+    `draft_ranks` differs: it counts the bandwidth of every rank, also of those that do not hold the
+    draft. That is an upper bound, the option under which the roofline tables are given.
+
+    Raises
+    ------
+    UserError
+        A model was not made for so long a context.
+    """
+    for shape in (draft, target):
+        if not 1 <= context_tokens <= shape.max_context:
+            raise UserError(
+                f"a context of {context_tokens} tokens is outside 1 to {shape.max_context}, what "
+                f"{shape.name} was made for: generate fewer tokens or choose another model"
+            )
+    pim = platform.pim
+    draft_kv_bytes = context_tokens * draft.kv_bytes_per_token(platform.kv_bytes)
+    target_kv_bytes = context_tokens * target.kv_bytes_per_token(platform.kv_bytes)
+    # Whole rounds over the channels: one rank of each.
+    per_round = pim.channels * pim.rank_capacity_bytes
+    rounds = -(-(target.weight_bytes + target_kv_bytes) // per_round)
+    tlm_ranks = min(rounds * pim.channels, pim.ranks)
+    dlm_ranks = pim.ranks - tlm_ranks
+    dlm_mask = (1 << dlm_ranks) - 1
+    return RankMap(
+        platform=platform.name,
+        context_tokens=context_tokens,
+        draft=Share(
+            model=draft.name,
+            weight_bytes=draft.weight_bytes,
+            kv_bytes=draft_kv_bytes,
+            mask=dlm_mask,
+        ),
+        target=Share(
+            model=target.name,
+            weight_bytes=target.weight_bytes,
+            kv_bytes=target_kv_bytes,
+            mask=(1 << pim.ranks) - 1 - dlm_mask,
+        ),
+        rank_count=pim.ranks,
+        rank_capacity_bytes=pim.rank_capacity_bytes,
+        draft_ranks=pim.ranks if platform.dlm_ranks == "all" else dlm_ranks,
+    )
+
+
+def _gb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e9:.4g} GB"

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that every trace in schema `sd-anchored/1` obeys, each with its own message."""
+
+import math
+import reprlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ahasd import UserError
+from ahasd.system.workload.schema import COLUMNS, COUPLINGS, K_MAX_LIMIT, SCHEMA
+
+ENTROPY_SLACK = 2.0**-10
+"""Relative slack of the rule h_nats <= ln(vocab_size).
+
+Rounding to float16 raises a value by at most 2^-11 of itself; as much again is left for the
+arithmetic that made it. The rule 0 <= h_nats has no slack: a square root follows it.
+"""
+
+_VOCAB_LIMIT = 2**31 - 1  # token ids are int32
+_PROBABILITIES = ("p_tok", "p_top1", "p_top2", "beta", "p_tgt", "a_hat")
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+
+def validate(source: str, header: object, columns: Columns) -> None:
+    """Check a trace against every rule of its schema.
+
+    Parameters
+    ----------
+    source : str
+        File or name that messages begin with.
+    header : object
+        The decoded JSON header; anything but a mapping is refused.
+    columns : mapping of str to numpy.ndarray
+        The arrays of the file without `header`.
+
+    Raises
+    ------
+    UserError
+        At the first broken rule, with the first offending row and step (both 0-based).
+    """
+    checked = check_schema(source, header, columns)
+    _check_layout(source, checked["k_max"], columns)
+    _check_requests(source, checked, columns)
+    _check_values(source, checked["vocab_size"], columns)
+    _check_run(source, checked, columns)
+
+
+def check_schema(source: str, header: object, names: Iterable[str]) -> Mapping[str, Any]:
+    """Check the header's own fields and the names of the columns; return the header.
+
+    Raises
+    ------
+    UserError
+        At the first broken rule. The schema comes first: another one may have other columns.
+    """
+    checked = _check_header(source, header)
+    present = tuple(names)
+    for name in present:
+        if name not in COLUMNS:
+            raise UserError(
+                f"{source}: {SCHEMA} has no column {reprlib.repr(name)}; "
+                f"remove it, or rename it to one of {', '.join(COLUMNS)}"
+            )
+    for name, column in COLUMNS.items():
+        if column.required and name not in present:
+            raise UserError(f"{source}: column {name} is missing; dump it as docs/trace.md says")
+    return checked
+
+
+def _check_header(source: str, header: object) -> Mapping[str, Any]:
+    if not isinstance(header, Mapping):
+        raise UserError(
+            f"{source}: the header must be a JSON object, but it is {reprlib.repr(header)}; "
+            "write names and values in braces"
+        )
+    schema = header.get("schema")
+    if schema != SCHEMA:
+        raise UserError(
+            f"{source}: schema must be {SCHEMA!r}, but it is {reprlib.repr(schema)}; "
+            "dump the trace in that schema, or use a version of ahasd that knows the other"
+        )
+    _check_header_int(source, header, "k_max", 1, K_MAX_LIMIT, "number of steps in a rollout")
+    _check_header_int(source, header, "vocab_size", 2, _VOCAB_LIMIT, "tokenizer's number of ids")
+    coupling = header.get("coupling")
+    if coupling not in COUPLINGS:
+        raise UserError(
+            f"{source}: coupling must be one of {', '.join(COUPLINGS)}, but it is "
+            f"{reprlib.repr(coupling)}; state how draft tokens were judged"
+        )
+    logarithm = header.get("log", "e")
+    if logarithm != "e":
+        raise UserError(
+            f"{source}: entropies must be in nats (log 'e'), but log is "
+            f"{reprlib.repr(logarithm)}; multiply bits by ln 2 and write 'e'"
+        )
+    return header
+
+
+def _check_header_int(
+    source: str, header: Mapping[str, Any], field: str, low: int, high: int, meaning: str
+) -> None:
+    if field not in header:
+        raise UserError(f"{source}: the header lacks {field}; add the {meaning}")
+    value = header[field]
+    # JSON's true is an int in Python
+    if type(value) is not int or not low <= value <= high:
+        raise UserError(
+            f"{source}: {field} must be an integer in {low}..{high}, but it is "
+            f"{reprlib.repr(value)}; write the {meaning}"
+        )
+
+
+def _check_layout(source: str, k_max: int, columns: Columns) -> None:
+    rows = columns["seq"].size
+    if rows == 0:
+        raise UserError(f"{source}: the trace has no rows; dump at least one anchor")
+    for name, values in columns.items():
+        column = COLUMNS[name]
+        if values.dtype not in column.dtypes:
+            raise UserError(
+                f"{source}: column {name} must be {' or '.join(map(str, column.dtypes))}, "
+                f"but it is {values.dtype}; convert it with astype"
+            )
+        shape = (rows, k_max) if column.per_step else (rows,)
+        if values.shape != shape:
+            raise UserError(
+                f"{source}: column {name} must have shape {shape} (rows of seq, k_max), but it has "
+                f"{values.shape}; give every anchor one row of k_max steps"
+            )
+
+
+def _check_requests(source: str, header: Mapping[str, Any], columns: Columns) -> None:
+    seq = columns["seq"].astype(np.int64)
+    step = np.diff(seq, prepend=-1)
+    misplaced = (step != 0) & (step != 1)
+    misplaced[0] = seq[0] != 0
+    _refuse_first(
+        source,
+        misplaced,
+        "seq must count requests 0, 1, 2, ... with the rows of each together",
+        "seq",
+        seq,
+        "sort the rows by request and number the requests from 0",
+    )
+    t = columns["t"].astype(np.int64)
+    follows = np.concatenate(([-1], t[:-1]))
+    _refuse_first(
+        source,
+        t != np.where(step == 1, 0, follows + 1),
+        "t must count 0, 1, 2, ... inside each request",
+        "t",
+        t,
+        "give every target position its own anchor, in order",
+    )
+    requests = int(seq[-1]) + 1
+    for field, kind, meaning in (
+        ("prompt_len", int, "non-negative integer"),
+        ("category", str, "string"),
+    ):
+        values = header.get(field)
+        if values is None:
+            continue
+        if not isinstance(values, list) or len(values) != requests:
+            raise UserError(
+                f"{source}: {field} must list one {meaning} for each of {requests} requests, but "
+                f"it is {reprlib.repr(values)}; complete it or leave it out"
+            )
+        for number, value in enumerate(values):
+            if type(value) is not kind or (kind is int and value < 0):
+                raise UserError(
+                    f"{source}: {field} must hold one {meaning} a request, but request {number} "
+                    f"has {reprlib.repr(value)}; mend that entry"
+                )
+
+
+def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
+    for name in ("y", "tok"):
+        _refuse_first(
+            source,
+            (columns[name] < 0) | (columns[name] >= vocab_size),
+            f"token ids must lie in 0..{vocab_size - 1} (vocab_size - 1)",
+            name,
+            columns[name],
+            "correct vocab_size in the header, or dump ids of the target's tokenizer",
+        )
+    for name, values in columns.items():
+        if values.dtype.kind == "f":
+            _refuse_first(
+                source,
+                ~np.isfinite(values),
+                "every number must be finite",
+                name,
+                values,
+                "compute log-softmax in float32 and take 0 ln 0 as 0",
+            )
+    limit = math.log(vocab_size)
+    entropy = columns["h_nats"].astype(np.float64)
+    _refuse_first(
+        source,
+        entropy < 0,
+        "entropy must not be negative",
+        "h_nats",
+        entropy,
+        "clamp rounding noise at 0",
+    )
+    _refuse_first(
+        source,
+        entropy > limit * (1 + ENTROPY_SLACK),
+        f"entropy must not exceed ln(vocab_size) = {limit:.4f} nat",
+        "h_nats",
+        entropy,
+        "use the natural logarithm, and the vocab_size of the logits",
+    )
+    for name in _PROBABILITIES:
+        if name in columns:
+            _refuse_first(
+                source,
+                (columns[name] < 0) | (columns[name] > 1),
+                "probabilities must lie in 0..1",
+                name,
+                columns[name],
+                "dump probabilities, not logits or their logarithms",
+            )
+    # Rounding is monotonic, so values taken from one softmax keep their order in any type.
+    for name in ("p_top2", "p_tok"):
+        _refuse_first(
+            source,
+            columns[name] > columns["p_top1"],
+            f"{name} must not exceed p_top1",
+            name,
+            columns[name],
+            "take both from the same softmax",
+        )
+
+
+def _check_run(source: str, header: Mapping[str, Any], columns: Columns) -> None:
+    k_max = header["k_max"]
+    tok, run = columns["tok"], columns["run"].astype(np.int64)
+    _refuse_first(
+        source,
+        run > k_max,
+        f"run must not exceed k_max = {k_max}",
+        "run",
+        run,
+        "count only the steps of the rollout",
+    )
+    if header["coupling"] == "bernoulli":
+        return  # there `run` is sampled, and each rollout is a draw of its own
+    rows_left = _rows_left(columns["seq"])
+    _refuse_first(
+        source,
+        run > rows_left,
+        "run must be cut at the last row of its request",
+        "run",
+        run,
+        "count only the tokens whose y the trace holds",
+    )
+    _refuse_first(
+        source,
+        run != _leading_matches(columns["y"], tok, rows_left),
+        "run must count the leading rollout tokens that equal y of this and the next rows",
+        "run",
+        run,
+        "recount it from tok and y",
+    )
+    # While a rollout is on path, the next anchor starts from the same prefix and must go on alike.
+    steps = np.arange(1, k_max)
+    differs = np.zeros(tok.shape, dtype=bool)
+    differs[:-1, 1:] = (tok[:-1, 1:] != tok[1:, :-1]) & (steps < run[:-1, None])
+    _refuse_first(
+        source,
+        differs,
+        "accepted rollout tokens must recur, one step earlier, in the next row",
+        "tok",
+        tok,
+        "roll every anchor out with the same weights, arithmetic and seed",
+    )
+
+
+def _rows_left(seq: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return how many rows of its request each row still has, itself included."""
+    rows = np.arange(seq.size)
+    ends = np.append(np.flatnonzero(np.diff(seq)) + 1, seq.size)
+    return ends[np.searchsorted(ends, rows, side="right")] - rows
+
+
+def _leading_matches(
+    y: npt.NDArray[Any], tok: npt.NDArray[Any], rows_left: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return how many leading tokens of each rollout equal the target's own, shape (rows,)."""
+    rows, k_max = tok.shape
+    steps = np.arange(k_max)
+    ahead = np.minimum(np.arange(rows)[:, None] + steps, rows - 1)
+    matches = (tok == y[ahead]) & (steps < rows_left[:, None])
+    return np.logical_and.accumulate(matches, axis=1).sum(axis=1)
+
+
+def _refuse_first(
+    source: str,
+    bad: npt.NDArray[np.bool_],
+    rule: str,
+    name: str,
+    values: npt.NDArray[Any],
+    remedy: str,
+) -> None:
+    """Raise for the first true element of `bad`, in row order; `values` has the same shape."""
+    if not bad.any():
+        return
+    where = tuple(int(index) for index in np.argwhere(bad)[0])
+    place = " ".join(f"{axis} {index}" for axis, index in zip(("row", "step"), where, strict=False))
+    value = values[where].item()
+    shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+    raise UserError(f"{source}: {rule}, but {name} is {shown} at {place}; {remedy}")
