@@ -1,47 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emission: Verilog for hardware flows, C++ for the simulation engine."""
 
-import os
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from amaranth.back import cxxrtl, verilog
+from amaranth.back import rtlil
 from amaranth.lib import wiring
 
+from ahasd.gen import yosys
 from ahasd.gen.manifest import describe, find, to_json
 
 
-@contextmanager
-def _builtin_yosys() -> Iterator[None]:
-    """Keep Amaranth from taking an old system Yosys when one is on the path."""
-    before = os.environ.get("AMARANTH_USE_YOSYS")
-    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["AMARANTH_USE_YOSYS"]
-        else:
-            os.environ["AMARANTH_USE_YOSYS"] = before
-
-
 def to_verilog(component: wiring.Component, module: str) -> str:
-    """Return plain Verilog of a unit; the same text for the same parameters and tools."""
-    with _builtin_yosys():
-        return verilog.convert(component, name=module, emit_src=False, strip_internal_attrs=True)
+    """Return plain Verilog of a unit; the same text for the same parameters and tools.
 
-
-def to_cxx(component: wiring.Component, module: str) -> str:
-    """Return the unit as C++ for CXXRTL.
-
-    A warning of Yosys is an error here: "feedback wires" would make the flip-flops latch values
-    that have not settled.
+    Processes become multiplexers: an `always @*` block is not evaluated at time 0 by simulators
+    that take declared initial values as no event (Icarus with `-g2012`), so a block whose inputs
+    rest at first would show stale outputs.
     """
-    with _builtin_yosys(), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return cxxrtl.convert(component, name=module, emit_src=False)
+    return yosys.run(
+        rtlil.convert(component, name=module, emit_src=False),
+        ["proc -norom", "memory_collect", "opt_clean", "write_verilog -noattr -noparallelcase"],
+    )
+
+
+def to_cxx(component: wiring.Component, module: str, *, debug: bool) -> str:
+    """Return the unit as C++ for CXXRTL, on request with every signal visible to waveforms.
+
+    No optimisation comes before: CXXRTL schedules whole wires, and a netlist that was optimised bit
+    by bit may then latch values that have not settled.
+    """
+    level = "-g4" if debug else "-g0"
+    return yosys.run(
+        rtlil.convert(component, name=module, emit_src=False), [f"write_cxxrtl {level}"]
+    )
 
 
 def write(

