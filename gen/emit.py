@@ -15,11 +15,12 @@ def to_verilog(component: wiring.Component, module: str) -> str:
 
     Processes become multiplexers: an `always @*` block is not evaluated at time 0 by simulators
     that take declared initial values as no event (Icarus with `-g2012`), so a block whose inputs
-    rest at first would show stale outputs.
+    rest at first would show stale outputs. Nothing is cleaned up: merging a wire into the part of a
+    vector that it drives makes loops for tools that schedule whole vectors.
     """
     return yosys.run(
         rtlil.convert(component, name=module, emit_src=False),
-        ["proc -norom", "memory_collect", "opt_clean", "write_verilog -noattr -noparallelcase"],
+        ["proc -norom", "memory_collect", "write_verilog -noattr -noparallelcase"],
     )
 
 

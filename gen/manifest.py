@@ -17,7 +17,9 @@ from ahasd.rtl.configs import UNITS, Unit
 SCHEMA = "ahasd-manifest/1"
 
 
-def find(name: str, configuration: str, overrides: dict[str, str] | None = None) -> tuple[Unit, Any]:
+def find(
+    name: str, configuration: str, overrides: dict[str, str] | None = None
+) -> tuple[Unit, Any]:
     """Return a unit of the catalogue and its parameters.
 
     Parameters
@@ -45,7 +47,9 @@ def find(name: str, configuration: str, overrides: dict[str, str] | None = None)
         try:
             values[key] = int(text)
         except ValueError:
-            raise UserError(f"parameter {key} of unit {name} must be an integer, not {text!r}") from None
+            raise UserError(
+                f"parameter {key} of unit {name} must be an integer, not {text!r}"
+            ) from None
     try:
         return unit, type(unit.configurations[configuration])(**values)
     except ValueError as error:

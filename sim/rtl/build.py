@@ -89,7 +89,9 @@ def build(unit: Unit, params: Any, *, waves: bool = False) -> Path:
 
         component = unit.load_hardware()(params)
         module = f"ahasd_{unit.name}"
-        compile_into(target, to_cxx(component, module, debug=waves), ports(component), unit, module, waves)
+        compile_into(
+            target, to_cxx(component, module, debug=waves), ports(component), unit, module, waves
+        )
     return target
 
 

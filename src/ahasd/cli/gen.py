@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ahasd gen`: Verilog of a unit."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ahasd.cli.options import assignments
+
+
+def gen(
+    unit: str = "",
+    /,
+    *,
+    config: str = "paper",
+    out: Path = Path("build/verilog"),
+    module: str | None = None,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+) -> None:
+    """Write a hardware unit as Verilog, with a JSON manifest of its ports, timing and sources.
+
+    Without a unit, list the units and their configurations. The same unit and parameters give the
+    same bytes.
+
+    Examples: `ahasd gen edc`, `ahasd gen edc --config small --out hw`,
+    `ahasd gen edc --set llr_width=4 --module my_edc`.
+
+    Parameters
+    ----------
+    unit
+        Unit of the catalogue, such as edc.
+    config
+        Configuration to start from: paper, small or test.
+    out
+        Folder for the two files.
+    module
+        Name of the Verilog module; ahasd_<unit> by default.
+    set_
+        A parameter, as key=value; may be given several times.
+    """
+    from ahasd.rtl.configs import UNITS
+
+    if not unit:
+        for entry in UNITS.values():
+            print(f"{entry.name}: {entry.does}; configurations {', '.join(entry.configurations)}")
+        return
+    from ahasd.gen.emit import write
+
+    for path in write(unit, config, out, overrides=assignments(set_ or ()), module=module):
+        print(path)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ahasd run`: the main job."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ahasd.cli.options import assignments
+
+
+def run(
+    config: str = "default",
+    /,
+    *,
+    scheme: Literal["npu-ar", "sync", "async", "async-edc"] | None = None,
+    baseline: Literal["npu-ar", "sync", "async", "async-edc", "none"] | None = None,
+    rule: str | None = None,
+    tokens: int | None = None,
+    trace: str | None = None,
+    dlm: str | None = None,
+    tlm: str | None = None,
+    platform: str | None = None,
+    backend: Literal["golden", "pysim", "rtl"] | None = None,
+    seed: int | None = None,
+    lockstep: Annotated[bool, Parameter(negative=())] = False,
+    no_skip: Annotated[bool, Parameter(negative=())] = False,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    name: str | None = None,
+    out: Path = Path("runs"),
+    force: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Simulate speculative decoding on an NPU with processing-in-memory, hardware units included.
+
+    The PIM drafts with a small model, the NPU verifies with the large one. Which tokens are
+    drafted and accepted comes from a trace of a real model pair; how long steps take, from the
+    platform and the shapes of the named models. The drafting control runs as compiled RTL.
+
+    Schemes: npu-ar (the NPU decodes alone), sync (draft, then wait for the verdict), async (draft
+    ahead without control), async-edc (draft ahead as far as the EDC lets it).
+
+    Prints a table beside a baseline and writes <out>/<name>/ with config.toml (everything resolved;
+    can be run again), results.json and stats.csv.
+
+    Examples: `ahasd run`, `ahasd run --rule svip --tokens 256`, `ahasd run test --lockstep`,
+    `ahasd run --set platform.pim.bandwidth_scope=per_rank --set edc.boundaries=linear10 --name w`,
+    `ahasd run my.toml --trace my.npz`.
+
+    Parameters
+    ----------
+    config
+        Packaged run (default, test) or the path of a TOML file.
+    scheme
+        Who drafts and who waits.
+    baseline
+        Scheme to run beside it.
+    rule
+        Drafting rule: adaedl, svip or fixed; its options are set as draft.<option>.
+    tokens
+        Output tokens.
+    trace
+        Packaged trace (smollm2-rtn4) or the path of an .npz file, see docs/trace.md.
+    dlm
+        Draft model: a packaged shape or the path of a TOML file.
+    tlm
+        Target model, likewise.
+    platform
+        Packaged platform or the path of a TOML file.
+    backend
+        What runs the hardware units: golden (Python model), rtl (compiled netlist) or pysim
+        (Amaranth simulator, slow). The results are the same.
+    seed
+        Of every random draw.
+    lockstep
+        Compare the unit with its golden model on every clock edge; a difference stops the run and
+        leaves a waveform.
+    no_skip
+        Clock every cycle instead of skipping those in which a unit rests. Slow: use it on `test`.
+    set_
+        Any configuration key, as key=value; may be given several times.
+    name
+        Name of the run's folder.
+    out
+        Folder that holds it.
+    force
+        Replace a folder that holds another configuration.
+    """
+    from rich.console import Console
+
+    from ahasd.cli.progress import token_progress
+    from ahasd.system.config import load_config
+    from ahasd.system.report import table
+    from ahasd.system.results import check_folder, document, write_folder
+    from ahasd.system.simulate import prepare, simulate
+
+    given = {
+        "scheme": scheme,
+        "baseline": baseline,
+        "draft.rule": rule,
+        "workload.tokens": tokens,
+        "workload.trace": trace,
+        "dlm": dlm,
+        "tlm": tlm,
+        "platform": platform,
+        "backend.edc": backend,
+        "backend.lockstep": lockstep or None,
+        "backend.skip": False if no_skip else None,
+        "seed": seed,
+        "name": name,
+    }
+    overrides = {key: value for key, value in given.items() if value is not None}
+    resolved = load_config(config, overrides | assignments(set_ or ()))
+    folder = out / resolved.folder_name
+    check_folder(folder, resolved, force=force)
+    loaded, ranks = prepare(resolved)
+
+    outcomes, wall_s = [], []
+    schemes = [resolved.scheme]
+    if resolved.baseline not in ("none", resolved.scheme):
+        schemes.append(resolved.baseline)
+    for each in schemes:
+        with token_progress(each, resolved.workload.tokens) as progress:
+            began = time.perf_counter()
+            outcomes.append(
+                simulate(
+                    resolved.with_scheme(each),
+                    loaded,
+                    ranks,
+                    progress=progress,
+                    lockstep_folder=out,
+                )
+            )
+            wall_s.append(time.perf_counter() - began)
+    results = document(resolved, loaded, outcomes, wall_s)
+    write_folder(folder, resolved, results)
+    console = Console()
+    console.print(table(results))
+    for unit, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():
+        print(
+            f"{unit} ({resolved.backend.edc}): {cycles['simulated']:,} cycles simulated,"
+            f" {cycles['stepped']:,} stepped, {cycles['skipped']:,} skipped as quiescent"
+        )
+    print(f"lossless: {resolved.workload.tokens} tokens equal the target's own; see {folder}/")

