@@ -35,7 +35,9 @@ class _Clocked(TomlModel):
     @classmethod
     def _period_is_whole(cls, clock_mhz: int) -> int:
         if _MHZ_PERIOD_PS % clock_mhz:
-            fits = (f for f in range(1, _MHZ_PERIOD_PS + 1) if _MHZ_PERIOD_PS % f == 0)
+            # Divisors come in pairs, one of each up to the square root.
+            small = [f for f in range(1, 1001) if _MHZ_PERIOD_PS % f == 0]
+            fits = small + [_MHZ_PERIOD_PS // f for f in small]
             nearest = min(fits, key=lambda f: abs(f - clock_mhz))
             raise ValueError(
                 f"{clock_mhz} MHz is not a whole number of picoseconds a period; "

@@ -222,7 +222,8 @@ def _limits(field: FieldInfo | None) -> str:
     ]
     if field is None or not bounds:
         return ""
-    kind = "a whole number" if field.annotation is int else "a number"
+    whole = int in (field.annotation, *get_args(field.annotation))
+    kind = "a whole number" if whole else "a finite number"
     return f"must be {kind} {' and '.join(bounds)}"
 
 

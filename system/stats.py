@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of a run, by the definitions that the field uses.
+
+Acceptance length counts the bonus or correction token, acceptance rate does not; docs/metrics.md
+gives every formula.
+"""
+
+from typing import Any
+
+from ahasd.sim.clocked import Cycles
+from ahasd.system.schemes.activity import Activity
+from ahasd.system.schemes.ledger import Ledger
+from ahasd.system.simulate import Outcome
+
+PS_PER_S = 10**12
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    """Return a ratio, or None where there is nothing to divide by."""
+    return part / whole if whole else None
+
+
+def _utilisation(activity: Activity, time_ps: int) -> dict[str, Any]:
+    shares: dict[str, Any] = {
+        kind: activity.kind_ps(kind) / time_ps for kind in ("busy", "blocked", "idle")
+    }
+    return shares | {"states_s": {k: ps / PS_PER_S for k, ps in activity.state_ps.items()}}
+
+
+def _edc(ledger: Ledger) -> dict[str, Any]:
+    """Return the confusion matrix of the batches with a fate, and what it says."""
+    matrix = {
+        predicted: {fate: ledger.edc[predicted, fate] for fate in ("full", "rejected", "flushed")}
+        for predicted in ("go", "stop")
+    }
+    go, stop = matrix["go"], matrix["stop"]
+    full, rejected = go["full"] + stop["full"], go["rejected"] + stop["rejected"]
+    return {
+        "confusion_batches": matrix,
+        "reject_recall": _ratio(stop["rejected"], rejected),
+        "false_stop_rate": _ratio(stop["full"], full),
+        "accuracy": _ratio(go["full"] + stop["rejected"], full + rejected),
+        "decisions": dict(sorted(ledger.decisions.items())),
+    }
+
+
+def metrics(outcome: Outcome) -> dict[str, Any]:
+    """Return the metrics of a run, nested, with units in the names; shares are of the run's time.
+
+    A ratio without a denominator is None.
+    """
+    ledger = outcome.ledger
+    tokens = outcome.config.workload.tokens
+    found: dict[str, Any] = {
+        "scheme": outcome.config.scheme,
+        "tokens": tokens,
+        "time_s": outcome.time_ps / PS_PER_S,
+        "throughput_tokens_s": tokens * PS_PER_S / outcome.time_ps,
+        "passes": ledger.passes,
+        "rows_per_pass": ledger.rows / ledger.passes,
+        "mean_acceptance_length_tokens": tokens / ledger.passes,
+        "npu": _utilisation(outcome.npu, outcome.time_ps),
+    }
+    if outcome.pim is not None:
+        judged = ledger.accepted + ledger.rejected
+        found |= {
+            "acceptance_rate": _ratio(ledger.accepted, ledger.drafted),
+            "judged_acceptance_rate": _ratio(ledger.accepted, judged),
+            "drafted_per_token": ledger.drafted / tokens,
+            "rejected_per_token": ledger.rejected / tokens,
+            "flushed_per_token": ledger.flushed / tokens,
+            "counts": {
+                "drafted_tokens": ledger.drafted,
+                "accepted_tokens": ledger.accepted,
+                "rejected_tokens": ledger.rejected,
+                "flushed_tokens": ledger.flushed,
+                "in_flight_tokens": outcome.in_flight,
+                "off_trace_tokens": ledger.off_trace,
+                "correction_tokens": ledger.corrections,
+                "bonus_tokens": ledger.bonuses,
+                "confirmed_bonus_tokens": ledger.confirmed_bonuses,
+                "full_batches": ledger.judged_full,
+                "rejected_batches": ledger.judged_rejected,
+            },
+            "pim": _utilisation(outcome.pim, outcome.time_ps),
+        }
+    if outcome.cycles:
+        found["edc"] = _edc(ledger)
+    return found
+
+
+def cycle_account(cycles: dict[str, Cycles]) -> dict[str, dict[str, int]]:
+    """Return stepped, skipped and simulated cycles by unit."""
+    return {
+        unit: {
+            "stepped": account.stepped,
+            "skipped": account.skipped,
+            "simulated": account.stepped + account.skipped,
+        }
+        for unit, account in cycles.items()
+    }
+
+
+def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested metrics with dotted names, one level deep."""
+    result: dict[str, Any] = {}
+    for key, value in nested.items():
+        if isinstance(value, dict):
+            result |= flat(value, f"{prefix}{key}.")
+        else:
+            result[prefix + key] = value
+    return result

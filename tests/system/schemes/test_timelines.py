@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every mechanism of the schemes on traces of a few tokens, with timelines worked out by hand."""
+
+import pytest
+
+from ahasd.system.drafting.base import Drafting, DraftToken
+from ahasd.system.drafting.fixed import Fixed
+
+
+def right(count: int, k_max: int = 4, first: int = 100):
+    """Targets first, first + 1, ..., and rollouts that are right as far as they go."""
+    targets = list(range(first, first + count))
+    return targets, [[first + t + i for i in range(k_max)] for t in range(count)]
+
+
+def wrong_at(position: int, count: int, k_max: int = 4):
+    """The same, but the token drafted at one position is wrong, and those after it too."""
+    targets, rollouts = right(count, k_max)
+    for t in range(count):
+        for i in range(k_max):
+            if t <= position <= t + i:
+                rollouts[t][i] = 900 + position + i
+    return targets, rollouts
+
+
+@pytest.fixture
+def all_right(build_trace):
+    return build_trace([right(6)])
+
+
+def test_decoding_alone_takes_one_pass_of_one_row_a_token(play, all_right):
+    seen = play(all_right, 6, decode=True)
+    assert seen.times == [(100 * n, n) for n in range(1, 7)]
+    assert seen.rows == [1] * 6
+    assert seen.npu == {"verifying": 600, "starved": 0}
+
+
+def test_synchronous_rounds_emit_a_batch_and_its_bonus_token(play, all_right):
+    # Draft 0, 1 to 20; verify to 120, bonus 2; draft 3, 4 to 140; verify to 240, bonus 5.
+    seen = play(all_right, 6, ahead=False)
+    assert seen.times == [(120, 3), (240, 6)]
+    assert seen.rows == [3, 3]
+    assert (seen.ledger.drafted, seen.ledger.accepted, seen.ledger.bonuses) == (4, 4, 2)
+    assert seen.pim["drafting"] == 40
+    assert seen.pim["waiting"] == 200
+    assert seen.npu == {"verifying": 200, "starved": 40}
+
+
+def test_a_rejection_emits_the_correction_and_drafting_restarts_behind_it(play, build_trace):
+    # Token 1 is wrong: 0 accepted, 1 corrected at 120; 2, 3 drafted to 140, bonus 4 at 240;
+    # 5 drafted to 250 alone, as the request ends there.
+    seen = play(build_trace([wrong_at(1, 6)]), 6, ahead=False)
+    assert seen.times == [(120, 2), (240, 5), (350, 6)]
+    assert (seen.ledger.accepted, seen.ledger.rejected) == (1 + 2 + 1, 1)
+    assert (seen.ledger.corrections, seen.ledger.bonuses) == (1, 1)
+    assert (seen.ledger.judged_full, seen.ledger.judged_rejected) == (2, 1)
+
+
+def test_asynchronous_drafting_goes_on_while_the_npu_verifies(play, all_right):
+    # Batches [0 1] at 20, [2 3] at 40, [4 5] at 60. Pass 1 to 120, bonus 2. Pass 2 takes both
+    # others; token 2 equals the bonus and is not verified again: rows 1 + 3.
+    seen = play(all_right, 6)
+    assert seen.times == [(120, 3), (220, 6)]
+    assert seen.rows == [3, 4]
+    assert (seen.ledger.bonuses, seen.ledger.confirmed_bonuses) == (1, 1)
+    assert (seen.ledger.drafted, seen.ledger.accepted) == (6, 6)
+    assert seen.pim["seam"] == 220 - 60
+
+
+def test_a_rejection_flushes_what_was_drafted_behind_it(play, build_trace):
+    # [0 1] is wrong at 1, found at 120. Flushed: batches [2 3] and [4 5], drafted off path.
+    seen = play(build_trace([wrong_at(1, 6)]), 6)
+    assert seen.times[0] == (120, 2)
+    assert seen.ledger.flushed == 4
+    # Restart behind the correction: [2 3] at 140, [4 5] at 160; verified to 240 (bonus 4), 340.
+    assert seen.times[1:] == [(240, 5), (340, 6)]
+    assert seen.ledger.rejected == 1
+
+
+def test_a_half_drafted_batch_is_flushed_and_its_step_is_abandoned(play, build_trace):
+    # k = 3, steps of 40: [0 1 2] at 120; rejection of 1 at 220, in the middle of step 5 (token 5).
+    seen = play(build_trace([wrong_at(1, 9)]), 9, k=3, draft_ps=40)
+    assert seen.times[0] == (220, 2)
+    assert seen.ledger.flushed == 2
+    # [2 3 4] from 220 to 340, bonus 5 at 440; [5 6 7] at 460, bonus 8 at 560, when [8] is queued.
+    assert seen.times[1:] == [(440, 6), (560, 9)]
+    assert seen.in_flight == 1
+
+
+def test_a_bonus_that_the_queued_batch_denies_rejects_that_batch(play, build_trace):
+    # [0 1] right, [2 3] starts with a wrong token: pass 1 emits 0, 1 and the bonus 2 at 120; the
+    # NPU takes [2 3], sees that 2 is another token, rejects it and flushes [4 5] without a pass.
+    seen = play(build_trace([wrong_at(2, 8)]), 8)
+    assert seen.times[0] == (120, 3)
+    assert seen.rows[:2] == [3, 3]
+    assert (seen.ledger.judged_rejected, seen.ledger.rejected, seen.ledger.corrections) == (1, 2, 0)
+    assert seen.ledger.flushed >= 2
+    # [3 4] drafted from 120 to 140.
+    assert seen.times[1] == (240, 6)
+
+
+def test_a_bonus_that_a_half_drafted_batch_denies_is_seen_by_the_pim_alone(play, build_trace):
+    # Steps of 40, k = 2: [0 1] at 80, verified at 180. At 160 [2 3] is finished and pushed; so
+    # take k = 4 there: [0 1 2 3] at 160, verified at 260 with bonus 4; 4 (wrong) was drafted at
+    # 200, 5 at 240. The pim throws both away, with the step of 6; no batch is judged.
+    seen = play(build_trace([wrong_at(4, 12)]), 12, k=4, draft_ps=40)
+    assert seen.times[0] == (260, 5)
+    assert (seen.ledger.judged_rejected, seen.ledger.corrections) == (0, 0)
+    assert seen.ledger.flushed == 2
+    assert seen.times[1] == (260 + 160 + 100, 10)
+
+
+def test_a_bonus_that_a_half_drafted_batch_confirms_stays_in_the_batch(play, build_trace):
+    seen = play(build_trace([right(12)]), 12, k=4, draft_ps=40)
+    # [0 1 2 3] at 160, verified at 260, bonus 4; [4 5 6 7] at 320, rows 1 + 3, at 420, bonus 8;
+    # [8 9 10 11] at 480, at 580.
+    assert seen.times == [(260, 5), (420, 9), (580, 12)]
+    assert seen.ledger.confirmed_bonuses == 2
+    assert seen.ledger.flushed == 0
+
+
+@pytest.mark.parametrize(("trace_wrong_at", "flushed"), [(None, 0), (2, 1)])
+def test_a_bonus_is_compared_with_the_token_whose_step_is_under_way(
+    play, build_trace, trace_wrong_at, flushed
+):
+    # Steps of 90, k = 2: [0 1] at 180, verified at 280 with bonus 2; the step of token 2 began at
+    # 180 and ends at 270: drafted. So steps of 110: [0 1] at 220, verified at 320; the step of
+    # token 2 ends at 330, behind the bonus, and is compared then.
+    made = right(5) if trace_wrong_at is None else wrong_at(trace_wrong_at, 5)
+    seen = play(build_trace([made]), 5, draft_ps=110)
+    assert seen.times[0] == (320, 3)
+    assert seen.ledger.flushed == flushed
+    assert seen.ledger.judged_rejected == 0
+    # Confirmed: [2 3] at 440. Denied: 2 is dropped at 330, [3 4] at 550.
+    assert seen.times[1] == ((540, 5) if flushed == 0 else (650, 5))
+
+
+def test_a_batch_of_the_bonus_alone_is_accepted_without_a_pass(play, all_right):
+    # k = 1: [0] at 10, verified at 110 with bonus 1; [1] .. [5] wait. [1] is accepted at once,
+    # [2] .. [5] go into the second pass.
+    seen = play(all_right, 6, k=1)
+    assert seen.times == [(110, 2), (210, 6)]
+    assert seen.rows == [2, 5]
+    assert seen.ledger.passes == 2
+    assert seen.ledger.judged_full == 6
+
+
+def test_without_bonus_the_next_pass_judges_that_position(play, all_right):
+    seen = play(all_right, 6, bonus="drop")
+    assert seen.times == [(120, 2), (220, 6)]
+    assert seen.rows == [3, 5]
+    assert seen.ledger.bonuses == 0
+
+
+def test_a_pass_takes_one_batch_where_told_to(play, all_right):
+    seen = play(all_right, 6, take="one")
+    assert seen.times == [(120, 3), (220, 5), (320, 6)]
+    # [2 3] with 2 known: 1 + 1 rows, bonus 4; [4 5] with 4 known.
+    assert seen.rows == [3, 2, 2]
+
+
+def test_the_cap_of_a_pass_never_splits_a_batch(play, build_trace):
+    # k = 3, cap 4: [0 1 2], then [3 4 5] alone although [6 7 8] is queued too.
+    trace = build_trace([right(9)])
+    seen = play(trace, 9, k=3, pass_tokens=4)
+    assert seen.rows == [4, 3, 3]
+    # A first batch larger than the cap goes alone.
+    assert play(trace, 9, k=3, pass_tokens=2).rows == [4, 3, 3]
+
+
+def test_a_chain_ends_at_the_seam_and_the_next_request_waits_for_its_verdicts(play, build_trace):
+    trace = build_trace([right(3), right(3, first=200)])
+    seen = play(trace, 6)
+    # [0 1] at 20, [2] at 30; pass 1 at 120 with bonus 2, which confirms [2] without a pass. Then
+    # the second request: [3 4] at 140, [5] at 150.
+    assert seen.times == [(120, 3), (240, 6)]
+    assert seen.pim["seam"] == (120 - 30) + (240 - 150)
+
+
+def test_a_trace_is_cycled_to_the_asked_length(play, build_trace):
+    seen = play(build_trace([right(3)]), 7, ahead=False)
+    # 3 + 3 + 1 tokens; the last request is cut at the run's end.
+    assert [emitted for _, emitted in seen.times] == [3, 6, 7]
+
+
+def test_a_full_queue_blocks_the_pim_until_the_npu_takes_batches(play, build_trace):
+    # Depth 1: [0 1] is taken at once; [2 3] at 40 fills the queue; [4 5] at 60 waits until 120.
+    seen = play(build_trace([right(8)]), 8, queue_depth=1)
+    assert seen.pim["full"] >= 60
+    assert seen.rows[0] == 3
+
+
+def test_a_control_of_limited_depth_blocks_the_pim_at_that_many_batches(play, build_trace):
+    seen = play(build_trace([right(8)]), 8, max_outstanding=1)
+    # [2 3] at 40 waits for the verdict on [0 1] at 120.
+    assert seen.pim["full"] >= 80
+
+
+class HoldsBack(Fixed):
+    """Wants to end before every third token it sees."""
+
+    def trips(self, index: int, token: DraftToken) -> bool:
+        return token.token % 3 == 2
+
+
+def test_a_token_held_back_by_the_rule_opens_the_next_batch(play, build_trace):
+    # Tokens 99, 100, ...: 101 = 2 mod 3 trips and is held back: [99 100], then [101 102 103].
+    targets = list(range(99, 107))
+    rollouts = [[t + i for i in range(4)] for t in targets]
+    drafting = Drafting(HoldsBack(9), k_max=9, keep_tripping_token=False)
+    seen = play(build_trace([(targets, rollouts)]), 8, drafting=drafting, bonus="drop")
+    assert seen.rows == [3, 7]
+    assert seen.ledger.drafted == 8, "no token is drafted twice"
+
+
+class Stopper:
+    """A control that stops after every batch and lets go at each verdict, as the EDC may."""
+
+    def __init__(self, kernel) -> None:
+        self.kernel = kernel
+        self.log: list[object] = []
+
+    def listen(self, decided) -> None:
+        self.decided = decided
+
+    def draft(self, entropy_nats: float) -> None:
+        self.kernel.after(3, self.decided, False, "predicted")
+
+    def verdict(self, full: bool) -> None:
+        self.kernel.after(3, self.decided, True, "empty" if full else "rejected")
+
+    def start_sequence(self) -> None:
+        self.log.append("sequence")
+
+
+def test_a_stop_holds_the_pim_until_the_release(play, all_right):
+    # [0 1] offered at 20, granted at 23, verified at 123, released at 126; [3 4] offered at 146,
+    # granted at 149, verified at 249 with bonus 5.
+    seen = play(all_right, 6, control=Stopper)
+    assert seen.times == [(123, 3), (249, 6)]
+    assert seen.pim["stopped"] == (126 - 23) + (249 - 149)
+    assert seen.pim["deciding"] == 6
+    # The first batch was judged while predicted a stop; the last verdict comes with the end.
+    assert seen.ledger.edc == {("stop", "full"): 2}
+
+
+def test_every_request_starts_a_sequence_of_the_control_where_requests_are_separate(
+    play, build_trace
+):
+    trace = build_trace([right(3), right(3, first=200)])
+    controls: list[Stopper] = []
+
+    def make(kernel):
+        controls.append(Stopper(kernel))
+        return controls[-1]
+
+    play(trace, 6, control=make)
+    play(trace, 6, control=make, playback="requests")
+    assert [control.log for control in controls] == [[], ["sequence"]]
