@@ -51,7 +51,9 @@ def _environment(simulator: Simulator, folder: Path) -> Iterator[None]:
         )
         program.chmod(0o755)
         os.environ["PATH"] = f"{folder}{os.pathsep}{before['PATH']}"
-        os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
+        os.environ["MAKEFLAGS"] = (
+            "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
+        )
     try:
         yield
     finally:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration of a run: everything that determines its results."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ahasd.rtl.configs import UNITS
 from ahasd.rtl.edc.params import EdcParams
@@ -24,6 +25,8 @@ SCHEMES: dict[Scheme, str] = {
 }
 
 BackendName = Literal["golden", "pysim", "rtl"]
+
+_FOLDER = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
 
 _TABLES = {"platform": "platforms", "dlm": "models", "tlm": "models"}
 
@@ -101,10 +104,18 @@ class RunConfig(TomlModel):
     dlm: ModelShape
     tlm: ModelShape
 
+    @field_validator("name")
+    @classmethod
+    def _name_is_a_folder(cls, name: str) -> str:
+        if name and not re.fullmatch(_FOLDER, name):
+            raise ValueError(f"{name!r} is no folder name: use letters, digits and . _ + -")
+        return name
+
     @property
     def folder_name(self) -> str:
         """Name of the run's folder."""
-        return self.name or f"{self.dlm.name}-{self.tlm.name}-{self.scheme}-{self.draft.rule}"
+        made = f"{self.dlm.name}-{self.tlm.name}-{self.scheme}-{self.draft.rule}"
+        return self.name or re.sub(r"[^A-Za-z0-9._+-]", "-", made)
 
     def with_scheme(self, scheme: Scheme) -> "RunConfig":
         """Return the same run under another scheme."""

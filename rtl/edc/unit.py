@@ -84,6 +84,7 @@ class EdcUnit(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """Build the module."""
         params = self.params
         bucket_shape = unsigned(params.bucket_width)
         history_shape = data.ArrayLayout(bucket_shape, params.history)

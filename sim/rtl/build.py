@@ -48,7 +48,7 @@ def compiler() -> str:
 
 
 def _key(unit: Unit, params: Any, waves: bool) -> str:
-    """Hash everything that the library depends on, except the compiler: the interface is plain C."""
+    """Hash what the library depends on; not the compiler, as the interface is plain C."""
     sim = files("ahasd.sim") / "rtl"
     parts = [
         unit.source_sha256(),

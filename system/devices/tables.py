@@ -97,9 +97,9 @@ def default_times_table() -> str:
         "draft ranks",
         "target ranks",
         "t_draft ms",
-        "limit",
+        "draft limit",
         "t_pass ms",
-        "limit",
+        "pass limit",
         "t_draft / t_pass",
     )
     return markdown_table(header, rows)

@@ -64,6 +64,13 @@ class FixedOptions(RuleOptions):
         """Return the rule."""
         return Fixed(self.k)
 
+    def build(self) -> Drafting:
+        """Return the rule under its limits.
+
+        `keep_tripping_token` has no effect: the length ends the batch, not a token's statistic.
+        """
+        return Drafting(self.build_rule(), k_max=self.k_max, min_len=self.min_len)
+
 
 class SvipOptions(RuleOptions):
     """Options of SVIP; see `Svip`."""

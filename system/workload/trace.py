@@ -128,8 +128,8 @@ class Trace:
         """The requests in row order; request n has number n."""
         first_rows = np.flatnonzero(self.t == 0).tolist()
         ends = [*first_rows[1:], self.rows]
-        prompts = self.header.get("prompt_len") or [None] * len(first_rows)
-        categories = self.header.get("category") or [None] * len(first_rows)
+        prompts = self.header.get("prompt_len", [None] * len(first_rows))
+        categories = self.header.get("category", [None] * len(first_rows))
         return tuple(
             Request(number, first, end - first, prompts[number], categories[number])
             for number, (first, end) in enumerate(zip(first_rows, ends, strict=True))
@@ -249,7 +249,7 @@ def _unpack(source: str, content: bytes) -> dict[str, npt.NDArray[Any]]:
     # for a false length among them; nothing but the content of the file is at work here.
     except Exception as fault:
         raise UserError(
-            f"{source}: the archive is truncated or damaged ({type(fault).__name__}); "
+            f"{source}: the archive is truncated or damaged ({str(fault)[:100]!r}); "
             "copy or dump the trace again"
         ) from fault
     return members

@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ahasd import UserError
-from ahasd.system.workload.schema import COLUMNS, COUPLINGS, K_MAX_LIMIT, SCHEMA
+from ahasd.system.workload.header import check_header, check_request_lists
+from ahasd.system.workload.schema import COLUMNS, SCHEMA
 
 ENTROPY_SLACK = 2.0**-10
 """Relative slack of the rule h_nats <= ln(vocab_size).
 
 Rounding to float16 raises a value by at most 2^-11 of itself; as much again is left for the
-arithmetic that made it. The rule 0 <= h_nats has no slack: a square root follows it.
+arithmetic that made it. The rule 0 <= h_nats has no slack: drafting rules take the square root.
 """
 
-_VOCAB_LIMIT = 2**31 - 1  # token ids are int32
 _PROBABILITIES = ("p_tok", "p_top1", "p_top2", "beta", "p_tgt", "a_hat")
 
 Columns = Mapping[str, npt.NDArray[Any]]
@@ -57,7 +57,7 @@ def check_schema(source: str, header: object, names: Iterable[str]) -> Mapping[s
     UserError
         At the first broken rule. The schema comes first: another one may have other columns.
     """
-    checked = _check_header(source, header)
+    checked = check_header(source, header)
     present = tuple(names)
     for name in present:
         if name not in COLUMNS:
@@ -69,49 +69,6 @@ def check_schema(source: str, header: object, names: Iterable[str]) -> Mapping[s
         if column.required and name not in present:
             raise UserError(f"{source}: column {name} is missing; dump it as docs/trace.md says")
     return checked
-
-
-def _check_header(source: str, header: object) -> Mapping[str, Any]:
-    if not isinstance(header, Mapping):
-        raise UserError(
-            f"{source}: the header must be a JSON object, but it is {reprlib.repr(header)}; "
-            "write names and values in braces"
-        )
-    schema = header.get("schema")
-    if schema != SCHEMA:
-        raise UserError(
-            f"{source}: schema must be {SCHEMA!r}, but it is {reprlib.repr(schema)}; "
-            "dump the trace in that schema, or use a version of ahasd that knows the other"
-        )
-    _check_header_int(source, header, "k_max", 1, K_MAX_LIMIT, "number of steps in a rollout")
-    _check_header_int(source, header, "vocab_size", 2, _VOCAB_LIMIT, "tokenizer's number of ids")
-    coupling = header.get("coupling")
-    if coupling not in COUPLINGS:
-        raise UserError(
-            f"{source}: coupling must be one of {', '.join(COUPLINGS)}, but it is "
-            f"{reprlib.repr(coupling)}; state how draft tokens were judged"
-        )
-    logarithm = header.get("log", "e")
-    if logarithm != "e":
-        raise UserError(
-            f"{source}: entropies must be in nats (log 'e'), but log is "
-            f"{reprlib.repr(logarithm)}; multiply bits by ln 2 and write 'e'"
-        )
-    return header
-
-
-def _check_header_int(
-    source: str, header: Mapping[str, Any], field: str, low: int, high: int, meaning: str
-) -> None:
-    if field not in header:
-        raise UserError(f"{source}: the header lacks {field}; add the {meaning}")
-    value = header[field]
-    # JSON's true is an int in Python
-    if type(value) is not int or not low <= value <= high:
-        raise UserError(
-            f"{source}: {field} must be an integer in {low}..{high}, but it is "
-            f"{reprlib.repr(value)}; write the {meaning}"
-        )
 
 
 def _check_layout(source: str, k_max: int, columns: Columns) -> None:
@@ -156,25 +113,7 @@ def _check_requests(source: str, header: Mapping[str, Any], columns: Columns) ->
         t,
         "give every target position its own anchor, in order",
     )
-    requests = int(seq[-1]) + 1
-    for field, kind, meaning in (
-        ("prompt_len", int, "non-negative integer"),
-        ("category", str, "string"),
-    ):
-        values = header.get(field)
-        if values is None:
-            continue
-        if not isinstance(values, list) or len(values) != requests:
-            raise UserError(
-                f"{source}: {field} must list one {meaning} for each of {requests} requests, but "
-                f"it is {reprlib.repr(values)}; complete it or leave it out"
-            )
-        for number, value in enumerate(values):
-            if type(value) is not kind or (kind is int and value < 0):
-                raise UserError(
-                    f"{source}: {field} must hold one {meaning} a request, but request {number} "
-                    f"has {reprlib.repr(value)}; mend that entry"
-                )
+    check_request_lists(source, header, requests=int(seq[-1]) + 1)
 
 
 def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
@@ -225,14 +164,16 @@ def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
                 columns[name],
                 "dump probabilities, not logits or their logarithms",
             )
-    # Rounding is monotonic, so values taken from one softmax keep their order in any type.
     for name in ("p_top2", "p_tok"):
+        values, top = columns[name], columns["p_top1"]
+        # Rounding is monotonic: values of one softmax keep their order in the narrower type.
+        narrow = min(values.dtype, top.dtype, key=lambda dtype: dtype.itemsize)
         _refuse_first(
             source,
-            columns[name] > columns["p_top1"],
+            values.astype(narrow) > top.astype(narrow),
             f"{name} must not exceed p_top1",
             name,
-            columns[name],
+            values,
             "take both from the same softmax",
         )
 
@@ -251,17 +192,10 @@ def _check_run(source: str, header: Mapping[str, Any], columns: Columns) -> None
     if header["coupling"] == "bernoulli":
         return  # there `run` is sampled, and each rollout is a draw of its own
     rows_left = _rows_left(columns["seq"])
+    known = np.minimum(run, rows_left)  # a dump may count on where the trace holds no y any more
     _refuse_first(
         source,
-        run > rows_left,
-        "run must be cut at the last row of its request",
-        "run",
-        run,
-        "count only the tokens whose y the trace holds",
-    )
-    _refuse_first(
-        source,
-        run != _leading_matches(columns["y"], tok, rows_left),
+        known != _leading_matches(columns["y"], tok, rows_left),
         "run must count the leading rollout tokens that equal y of this and the next rows",
         "run",
         run,
@@ -270,7 +204,7 @@ def _check_run(source: str, header: Mapping[str, Any], columns: Columns) -> None
     # While a rollout is on path, the next anchor starts from the same prefix and must go on alike.
     steps = np.arange(1, k_max)
     differs = np.zeros(tok.shape, dtype=bool)
-    differs[:-1, 1:] = (tok[:-1, 1:] != tok[1:, :-1]) & (steps < run[:-1, None])
+    differs[:-1, 1:] = (tok[:-1, 1:] != tok[1:, :-1]) & (steps < known[:-1, None])
     _refuse_first(
         source,
         differs,

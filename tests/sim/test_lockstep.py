@@ -47,12 +47,13 @@ def test_the_first_difference_stops_with_pin_time_values_and_a_waveform(tmp_path
         lambda: WaveEngine.of(EDC, PARAMS),
         tmp_path / "new",
     )
+    busy = PINS | {"verdict__valid": 1, "verdict__payload": 1}
+    for edge in range(1, 500):
+        engine.step(busy, 1, 1250 * edge)
+    golden.model.pht = [0] * PARAMS.pht_entries  # the fault
+    engine.step(busy, 1, 1250 * 500)
     with pytest.raises(LockstepError) as caught:
-        for edge in range(1, 1000):
-            if edge == 500:
-                golden.model.pht = [0] * PARAMS.pht_entries  # the fault
-            busy = PINS | {"verdict__valid": 1, "verdict__payload": 1}
-            engine.step(busy, 1, 1250 * edge)
+        engine.step(busy, 1, 1250 * 501)
     # The draft of edge 500 meets the cleared entry; its decision is seen at edge 501.
     message = str(caught.value)
     assert "unit edc differs from its golden model at 626250 ps" in message

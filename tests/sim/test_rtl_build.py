@@ -74,7 +74,7 @@ def test_a_compiler_that_fails_is_told_and_leaves_nothing(cache, monkeypatch, tm
     broken.write_text("#!/bin/sh\necho 'wrap.cc:1: error: out of cheese' >&2\nexit 3\n")
     broken.chmod(0o755)
     monkeypatch.setenv("CXX", str(broken))
-    with pytest.raises(UserError, match="failed on unit edc with code 3: .*out of cheese"):
+    with pytest.raises(UserError, match=r"failed on unit edc with code 3: .*out of cheese"):
         build(EDC, SMALL)
     assert list((cache / "rtl").iterdir()) == []
 

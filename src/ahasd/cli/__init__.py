@@ -15,7 +15,8 @@ app = App(
     name="ahasd",
     help="Hardware generator and RTL-in-the-loop simulator for speculative decoding in memory.",
     version=f"ahasd {__version__}",
-    help_format="plaintext",
+    help_format="markdown",
+    suppress_keyboard_interrupt=False,  # `main` says what became of the work
 )
 app.command(run)
 app.command(gen)

@@ -23,8 +23,11 @@ def gen(
     Without a unit, list the units and their configurations. The same unit and parameters give the
     same bytes.
 
-    Examples: `ahasd gen edc`, `ahasd gen edc --config small --out hw`,
-    `ahasd gen edc --set llr_width=4 --module my_edc`.
+    For example:
+
+    - `ahasd gen edc`
+    - `ahasd gen edc --config small --out hw`
+    - `ahasd gen edc --set llr_width=4 --module my_edc`
 
     Parameters
     ----------
@@ -35,7 +38,7 @@ def gen(
     out
         Folder for the two files.
     module
-        Name of the Verilog module; ahasd_<unit> by default.
+        Name of the Verilog module; ahasd_UNIT by default.
     set_
         A parameter, as key=value; may be given several times.
     """

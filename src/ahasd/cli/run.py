@@ -37,15 +37,23 @@ def run(
     drafted and accepted comes from a trace of a real model pair; how long steps take, from the
     platform and the shapes of the named models. The drafting control runs as compiled RTL.
 
-    Schemes: npu-ar (the NPU decodes alone), sync (draft, then wait for the verdict), async (draft
-    ahead without control), async-edc (draft ahead as far as the EDC lets it).
+    Schemes:
 
-    Prints a table beside a baseline and writes <out>/<name>/ with config.toml (everything resolved;
-    can be run again), results.json and stats.csv.
+    - npu-ar: the NPU decodes alone, one token a pass
+    - sync: the PIM drafts a batch and waits for its verdict
+    - async: the PIM drafts ahead without control
+    - async-edc: the PIM drafts ahead as far as the EDC lets it
 
-    Examples: `ahasd run`, `ahasd run --rule svip --tokens 256`, `ahasd run test --lockstep`,
-    `ahasd run --set platform.pim.bandwidth_scope=per_rank --set edc.boundaries=linear10 --name w`,
-    `ahasd run my.toml --trace my.npz`.
+    Prints a table beside a baseline and writes OUT/NAME/ with config.toml (everything resolved; can
+    be run again), results.json and stats.csv.
+
+    For example:
+
+    - `ahasd run`
+    - `ahasd run --rule svip --tokens 256`
+    - `ahasd run test --lockstep`
+    - `ahasd run --set platform.pim.bandwidth_scope=per_rank --set edc.explore=4 --name mine`
+    - `ahasd run my.toml --trace my.npz`
 
     Parameters
     ----------
@@ -56,7 +64,7 @@ def run(
     baseline
         Scheme to run beside it.
     rule
-        Drafting rule: adaedl, svip or fixed; its options are set as draft.<option>.
+        Drafting rule: adaedl, svip or fixed; its options are set as draft.OPTION.
     tokens
         Output tokens.
     trace
@@ -89,7 +97,7 @@ def run(
     from rich.console import Console
 
     from ahasd.cli.progress import token_progress
-    from ahasd.system.config import load_config
+    from ahasd.system.config import Scheme, load_config
     from ahasd.system.report import table
     from ahasd.system.results import check_folder, document, write_folder
     from ahasd.system.simulate import prepare, simulate
@@ -116,7 +124,7 @@ def run(
     loaded, ranks = prepare(resolved)
 
     outcomes, wall_s = [], []
-    schemes = [resolved.scheme]
+    schemes: list[Scheme] = [resolved.scheme]
     if resolved.baseline not in ("none", resolved.scheme):
         schemes.append(resolved.baseline)
     for each in schemes:

@@ -18,7 +18,7 @@ def test_after_reset_the_table_is_cleared_entry_by_entry_while_every_input_stall
     for _ in range(512):
         seen = edc.edge(draft__valid=1, verdict__valid=1, command__valid=1)
         assert not seen["idle_pim"]
-        assert not (seen["draft__ready"] or seen["verdict__ready"] or seen["command__ready"])
+        assert not any(seen[f"{name}__ready"] for name in ("draft", "verdict", "command"))
     assert edc.edge()["idle_pim"]
 
 
@@ -344,7 +344,7 @@ def test_a_held_decision_stays_as_it_is_and_stalls_every_input(edc):
         assert seen["decision__valid"]
         assert seen["decision__payload"] == GO.pack()
         assert not seen["idle_pim"]
-        assert not (seen["draft__ready"] or seen["verdict__ready"] or seen["command__ready"])
+        assert not any(seen[f"{name}__ready"] for name in ("draft", "verdict", "command"))
     assert edc.outstanding == 1
 
 

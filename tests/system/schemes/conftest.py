@@ -13,7 +13,7 @@ from ahasd.system.schemes.control import AlwaysGo
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
-from ahasd.system.workload.playback import TargetStream
+from ahasd.system.workload.playback import Playback, TargetStream
 
 DRAFT_PS, PASS_PS = 10, 100
 
@@ -48,7 +48,7 @@ def play() -> Callable[..., Any]:
         control: Any = None,
         draft_ps: int = DRAFT_PS,
         pass_ps: int = PASS_PS,
-        playback: str = "stream",
+        playback: Playback = "stream",
         queue_depth: int = 8,
         max_outstanding: int | None = None,
         decode: bool = False,

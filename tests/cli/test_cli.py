@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a user meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ahasd.cli import main
+from ahasd.system.results import comparable
+
+
+@pytest.fixture(autouse=True)
+def somewhere_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_run_prints_the_table_and_leaves_the_folder(capsys, tmp_path):
+    assert main(["run", "test", "--backend", "golden", "--name", "mine"]) == 0
+    told = capsys.readouterr()
+    for words in ("throughput", "async-edc (golden)", "sync", "EDC reject recall", "lossless"):
+        assert words in told.out
+    assert "48/48" in told.err, "progress goes to standard error"
+    assert sorted(path.name for path in (tmp_path / "runs" / "mine").iterdir()) == [
+        "config.toml",
+        "results.json",
+        "stats.csv",
+    ]
+
+
+def test_backends_lockstep_and_no_skip_give_identical_results(tmp_path):
+    told = {}
+    for name, options in {
+        "golden": ["--backend", "golden"],
+        "rtl": ["--backend", "rtl"],
+        "pysim": ["--backend", "pysim"],
+        "lockstep": ["--lockstep"],
+        "no-skip": ["--no-skip"],
+    }.items():
+        assert main(["run", "test", "--out", name, *options]) == 0
+        (path,) = (tmp_path / name).glob("*/results.json")
+        told[name] = comparable(json.loads(path.read_text()))
+    assert all(results == told["golden"] for results in told.values())
+
+
+def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
+    main(["run", "test", "--rule", "svip", "--out", "first", "--backend", "golden"])
+    (config,) = (tmp_path / "first").glob("*/config.toml")
+    main(["run", str(config), "--out", "second"])
+    first, second = (
+        comparable(json.loads(next((tmp_path / out).glob("*/results.json")).read_text()))
+        for out in ("first", "second")
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nothing"], "unknown run 'nothing': choose one of default, test"),
+        (["run", "test", "--scheme", "x"], "--scheme"),
+        (["run", "test", "--tokens", "x"], "--tokens"),
+        (["run", "test", "--set", "a.b=1"], "unknown key a"),
+        (["run", "test", "--set", "noequals"], "--set takes key=value, not 'noequals'"),
+        (["run", "test", "--set", "seed=1", "--set", "seed=2"], "--set seed is given twice"),
+        (["run", "test", "--trace", "missing.npz"], "missing.npz"),
+        (["run", "test", "--nonsense"], "--nonsense"),
+        (["run", "missing.toml"], "missing.toml"),
+        (["run", "test", "--dlm", "palm-8b", "--tlm", "palm-62b"], "do not fit on mobile-paper"),
+        (["run", "test", "--name", "a/b"], "name: 'a/b' is no folder name"),
+        (["gen", "tvx"], "unknown unit 'tvx'"),
+        (["gen", "edc", "--config", "x"], "no configuration 'x'"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2_and_writes_nothing(arguments, message, capsys, tmp_path):
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("error: ")
+    assert told.err.count("\n") == 1
+    assert message in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_of_the_same_name_but_another_configuration_is_refused_before_it_starts(capsys):
+    assert main(["run", "test", "--backend", "golden", "--name", "mine"]) == 0
+    capsys.readouterr()
+    arguments = ["run", "test", "--backend", "golden", "--name", "mine", "--seed", "3"]
+    assert main(arguments) == 2
+    assert "choose another --name, or replace it with --force" in capsys.readouterr().err
+    assert main([*arguments, "--force"]) == 0
+
+
+def test_an_interrupted_run_leaves_nothing_half_written(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ahasd", "run", "test", "--tokens", "900000"]
+        + [f"--set={model}.max_context=2000000" for model in ("dlm", "tlm")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted: nothing was written" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_teaches_with_schemes_and_examples(capsys):
+    assert main(["run", "--help"]) == 0
+    told = capsys.readouterr().out
+    for words in ("npu-ar", "async-edc", "ahasd run test --lockstep", "--no-skip", "results.json"):
+        assert words in told
+
+
+def test_gen_without_a_unit_lists_the_catalogue(capsys):
+    assert main(["gen"]) == 0
+    assert "edc: entropy-history-aware drafting control" in capsys.readouterr().out
+
+
+def test_gen_writes_verilog_and_manifest(capsys, tmp_path):
+    assert main(["gen", "edc", "--config", "test", "--out", "hw", "--set", "llr_width=1"]) == 0
+    assert capsys.readouterr().out.split() == ["hw/ahasd_edc.v", "hw/ahasd_edc.json"]
+    assert json.loads((tmp_path / "hw/ahasd_edc.json").read_text())["parameters"]["llr_width"] == 1
+
+
+def test_doctor_names_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
+    assert main(["doctor"]) == 0
+    assert "MISSING C++" not in capsys.readouterr().out
+    monkeypatch.setenv("PATH", os.devnull)
+    assert main(["doctor"]) == 1
+    told = capsys.readouterr().out
+    assert "MISSING C++ compiler, for the rtl backend: apt-get install g++" in told
+
+
+def test_version_is_told(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("ahasd 0.")

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from ahasd import UserError
+from ahasd.system.devices.capacity import plan_ranks, rank_map
+from ahasd.system.model import ModelShape, load_model
+from ahasd.system.platform import load_platform
+
+PAIRS = [("opt-1.3b", "opt-6.7b"), ("llama2-7b", "llama2-13b"), ("palm-8b", "palm-30b")]
+
+
+def shape(name: str, weight_bytes: int, kv_bytes_per_token: int = 2) -> ModelShape:
+    """Build a model of a chosen size; keys and values of 1 byte, an even number of them."""
+    kv_heads = kv_bytes_per_token // 2
+    found = load_model(
+        "tiny-draft",
+        {
+            "name": name,
+            "layers": 1,
+            "d_model": 1,
+            "head_dim": 1,
+            "heads": kv_heads,
+            "kv_heads": kv_heads,
+            "ffn_dim": 1,
+            "vocab": weight_bytes - 4 * kv_heads - 3,
+        },
+    )
+    assert found.weight_bytes == weight_bytes
+    return found
+
+
+def platform(**overrides):
+    """8 ranks of 1000 bytes on 2 channels, keys and values of 1 byte."""
+    small = {"pim.ranks": 8, "pim.channels": 2, "pim.rank_capacity_bytes": 1000, "kv_bytes": 1}
+    return load_platform("mobile-paper", small | overrides)
+
+
+@pytest.mark.parametrize("context", [1024, 2048])
+@pytest.mark.parametrize(
+    ("pair", "dlm_mask", "tlm_mask"),
+    [(PAIRS[0], 0x0FFF, 0xF000), (PAIRS[1], 0x0FFF, 0xF000), (PAIRS[2], 0x00FF, 0xFF00)],
+)
+def test_the_pairs_of_the_paper_fit(pair, dlm_mask, tlm_mask, context):
+    draft, target = (load_model(name) for name in pair)
+    placed = rank_map(load_platform("mobile-paper"), draft, target, context)
+    assert (placed.dlm_mask, placed.tlm_mask) == (dlm_mask, tlm_mask)
+
+
+def test_the_llama2_pair_fits_at_its_full_context_only_because_a_rank_is_4_gib():
+    shapes = load_model("llama2-7b"), load_model("llama2-13b")
+    binary = rank_map(load_platform("mobile-paper"), *shapes, 4096)
+    assert binary.target.ranks == 4
+    decimal = load_platform("mobile-paper", {"pim.rank_capacity_bytes": "4_000_000_000"})
+    assert rank_map(decimal, *shapes, 4096).target.ranks == 8
+
+
+def test_palm_8b_and_62b_do_not_fit_and_the_message_says_by_how_much():
+    shapes = load_model("palm-8b"), load_model("palm-62b")
+    with pytest.raises(UserError) as caught:
+        rank_map(load_platform("mobile-paper"), *shapes, 1024)
+    text = str(caught.value)
+    # 8.632 + 62.495 + 0.101 of keys and values = 71.228; 16 x 2^32 = 68.719.
+    assert text.startswith(
+        "palm-8b + palm-62b do not fit on mobile-paper: 2.508 GB of 71.23 GB missing"
+    )
+    assert "memory 68.72 GB" in text
+    assert "choose a smaller pair" in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("weight_bytes", "tlm_mask"),
+    [
+        (500, 0b1100_0000),
+        (1998, 0b1100_0000),  # with 2 bytes of keys and values: exactly full
+        (1999, 0b1111_0000),
+        (3998, 0b1111_0000),
+        (3999, 0b1111_1100),
+    ],
+)
+def test_the_target_takes_whole_rounds_over_the_channels_from_the_top(weight_bytes, tlm_mask):
+    placed = rank_map(platform(), shape("d", 100), shape("t", weight_bytes), 1)
+    assert placed.tlm_mask == tlm_mask
+    assert placed.dlm_mask == 0xFF ^ tlm_mask
+
+
+def test_every_rank_holds_an_even_stripe_rounded_up():
+    placed = rank_map(platform(), shape("d", 101, 4), shape("t", 1501, 6), 10)
+    # Draft 101 + 40 on 6 ranks, target 1501 + 60 on 2.
+    assert placed.used_bytes == (24, 24, 24, 24, 24, 24, 781, 781)
+    assert placed.draft.kv_bytes == 40
+    assert placed.target.kv_bytes == 60
+    assert placed.draft.total_bytes == 141
+
+
+def test_a_longer_context_can_cost_the_draft_a_round_of_ranks():
+    shapes = shape("d", 100, 2), shape("t", 1900, 2)
+    assert rank_map(platform(), *shapes, 50).target.ranks == 2
+    assert rank_map(platform(), *shapes, 51).target.ranks == 4
+
+
+def test_a_draft_that_fills_its_ranks_fits_and_one_byte_more_does_not():
+    target = shape("t", 3000, 2)
+    full = shape("d", 4000 - 2, 2)
+    assert rank_map(platform(), full, target, 1).used_bytes == (1000,) * 4 + (751,) * 4
+    with pytest.raises(UserError) as caught:
+        rank_map(platform(), shape("d", 4000 - 1, 2), target, 1)
+    assert str(caught.value).startswith(
+        "d does not fit beside t on mobile-paper: 1e-09 GB of 4.001e-06 GB missing "
+        "(4 of 8 ranks left, 4e-06 GB); choose"
+    )
+
+
+def test_a_pair_that_fills_the_memory_fits_and_one_byte_more_does_not():
+    target = shape("t", 5998, 2)
+    rank_map(platform(), shape("d", 1998, 2), target, 1)
+    with pytest.raises(UserError, match=r"d \+ t do not fit on mobile-paper: 1e-09 GB of 8"):
+        rank_map(platform(), shape("d", 1999, 2), target, 1)
+
+
+def test_a_target_larger_than_the_whole_memory_is_refused():
+    with pytest.raises(UserError, match=r"d \+ t do not fit on mobile-paper: 1.106e-06 GB of 9"):
+        rank_map(platform(), shape("d", 102), shape("t", 9000), 1)
+
+
+def test_a_draft_without_a_rank_is_refused_though_the_bytes_would_do():
+    small = platform(**{"pim.channels": 8})
+    with pytest.raises(UserError, match=r"d does not fit beside t .*\(0 of 8 ranks left"):
+        rank_map(small, shape("d", 100), shape("t", 100), 1)
+
+
+def test_a_plan_shows_what_is_missing_where_a_map_refuses():
+    shapes = load_model("palm-8b"), load_model("palm-62b")
+    planned = plan_ranks(load_platform("mobile-paper"), *shapes, 1024)
+    header, _, draft, target = (line.split() for line in planned.as_table().splitlines())
+    assert " ".join(header) == (
+        "| model | ranks | mask | weights GB | KV GB | per rank GB | missing GB |"
+    )
+    assert " ".join(draft) == "| palm-8b (draft) | 0 | 0x0000 | 8.63 | 0.03 | 8.67 | 8.67 |"
+    assert " ".join(target) == "| palm-62b (target) | 16 | 0xFFFF | 62.50 | 0.07 | 3.91 | 0.00 |"
+    assert planned.used_bytes == (planned.target.bytes_per_rank,) * 16
+
+
+def test_all_ranks_count_for_bandwidth_and_not_for_capacity():
+    draft, target = load_model("opt-1.3b"), load_model("opt-6.7b")
+    mapped = rank_map(load_platform("mobile-paper"), draft, target, 1024)
+    everywhere = rank_map(load_platform("mobile-paper", {"dlm_ranks": "all"}), draft, target, 1024)
+    assert mapped.draft_ranks == 12
+    assert everywhere.draft_ranks == 16
+    assert everywhere.dlm_mask == mapped.dlm_mask
+    assert everywhere.used_bytes == mapped.used_bytes
+
+
+@pytest.mark.parametrize(
+    ("context", "culprit"), [(2049, "opt-6.7b"), (4097, "llama2-7b"), (0, "llama2-7b")]
+)
+def test_a_context_the_model_was_not_made_for_is_refused(context, culprit):
+    limit = load_model(culprit).max_context
+    with pytest.raises(UserError) as caught:
+        rank_map(
+            load_platform("mobile-paper"), load_model("llama2-7b"), load_model("opt-6.7b"), context
+        )
+    assert str(caught.value).startswith(
+        f"a context of {context} tokens is outside 1 to {limit}, what {culprit} was made for"
+    )
+
+
+def test_the_longest_context_of_a_model_is_accepted():
+    rank_map(load_platform("mobile-paper"), load_model("opt-1.3b"), load_model("opt-6.7b"), 2048)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run configuration: everything resolved, nothing unknown, every fault one line."""
+
+import re
+
+import pytest
+
+from ahasd import UserError
+from ahasd.system.config import load_config
+from ahasd.system.results import config_text
+
+
+def test_names_of_platform_and_models_are_written_out():
+    config = load_config("default", {})
+    assert config.platform.pim.ranks == 16
+    assert (config.dlm.name, config.tlm.name) == ("llama2-7b", "llama2-13b")
+    assert (config.scheme, config.baseline, config.backend.edc) == ("async-edc", "sync", "rtl")
+    assert config.folder_name == "llama2-7b-llama2-13b-async-edc-adaedl"
+
+
+def test_an_override_reaches_into_platform_and_models():
+    config = load_config("default", {"platform.pim.bandwidth_scope": "per_rank", "dlm.layers": "8"})
+    assert config.platform.pim.bandwidth_scope == "per_rank"
+    assert config.dlm.layers == 8
+
+
+def test_the_resolved_configuration_is_a_configuration_again(tmp_path):
+    config = load_config("test", {"draft.rule": "svip", "draft.h": "0.4", "name": "mine"})
+    path = tmp_path / "config.toml"
+    path.write_text(config_text(config))
+    assert load_config(str(path), {}) == config
+
+
+def test_another_rule_drops_the_options_of_the_first(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(config_text(load_config("test", {"draft.lambda0": "0.5"})))
+    config = load_config(str(path), {"draft.rule": "fixed", "draft.k": "3"})
+    assert config.draft.model_dump()["k"] == 3
+    kept = load_config(str(path), {"draft.rule": "adaedl"})
+    assert kept.draft.model_dump()["lambda0"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"workload.token": "4"},
+            "run test: unknown key workload.token; did you mean workload.tokens?",
+        ),
+        ({"workload.tokens": "0"}, "run test: workload.tokens = 0: must be a whole number >= 1"),
+        ({"workload.tokens": "many"}, "run test: workload.tokens = 'many': must be a whole number"),
+        ({"scheme": "magic"}, "run test: scheme = 'magic': must be 'npu-ar', 'sync', 'async' or"),
+        ({"draft.rule": "oracle"}, "run test: draft"),
+        ({"draft.gama": "1"}, "unknown key"),
+        ({"draft.lambda0": "1.5"}, "lambda0 = 1.5: must be"),
+        ({"edc.configuration": "huge"}, "edc has no configuration 'huge'; choose one of paper"),
+        ({"edc.explore": "9"}, "edc.explore = 9: must be a whole number >= 0 and <= 7"),
+        ({"platform": "desktop"}, "unknown platform 'desktop': choose one of mobile-paper"),
+        ({"tlm": "gpt-9"}, "unknown model 'gpt-9': choose one of"),
+        ({"platform.pim.clock_mhz": "333"}, "333 MHz is not a whole number of picoseconds"),
+        ({"backend.edc": "fpga"}, "backend.edc = 'fpga': must be 'golden', 'pysim' or 'rtl'"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_line_that_names_it(overrides, message):
+    with pytest.raises(UserError, match=re.escape(message)) as caught:
+        load_config("test", overrides)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_key_is_named(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('scheme = "sync"\nplatform = "mobile-paper"\ndlm = "opt-1.3b"\n')
+    with pytest.raises(UserError, match=r"missing key (workload|draft|tlm)"):
+        load_config(str(path), {})

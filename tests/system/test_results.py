@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a run: whole or absent, and never another run's."""
+
+import csv
+import json
+
+import pytest
+
+from ahasd import UserError
+from ahasd.system import results
+from ahasd.system.config import load_config
+from ahasd.system.results import check_folder, comparable, document, write_folder
+from ahasd.system.simulate import prepare, simulate
+from ahasd.system.stats import flat
+
+
+@pytest.fixture
+def finished():
+    config = load_config("test", {"backend.edc": "golden"})
+    trace, ranks = prepare(config)
+    outcomes = [simulate(config.with_scheme(s), trace, ranks) for s in ("async-edc", "sync")]
+    return config, document(config, trace, outcomes, [0.1, 0.2])
+
+
+def test_results_hold_schema_seed_backend_versions_and_commit(finished):
+    _, told = finished
+    assert told["schema"] == "ahasd-results/1"
+    assert told["seed"] == 0
+    assert told["backend"] == {"edc": "golden", "skip": True, "lockstep": False}
+    assert {"ahasd", "python", "amaranth", "numpy"} <= set(told["provenance"]["versions"])
+    assert "git" in told["provenance"]
+    assert [run["scheme"] for run in told["runs"]] == ["async-edc", "sync"]
+    cycles = told["timing"]["cycles"]["async-edc"]["edc"]
+    assert cycles["stepped"] + cycles["skipped"] == cycles["simulated"]
+    assert "backend" not in told["config"]
+
+
+def test_what_may_differ_between_backends_is_set_apart(finished):
+    _, told = finished
+    assert set(told) - set(comparable(told)) == {"backend", "timing", "provenance"}
+
+
+def test_a_folder_holds_config_results_and_a_row_a_metric(finished, tmp_path):
+    config, told = finished
+    folder = tmp_path / "runs" / "mine"
+    write_folder(folder, config, told)
+    assert {path.name for path in folder.iterdir()} == {"config.toml", "results.json", "stats.csv"}
+    assert json.loads((folder / "results.json").read_text()) == told
+    with (folder / "stats.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(flat(run)) - 1 for run in told["runs"])
+    throughput = next(
+        row for row in rows if (row["scheme"], row["metric"]) == ("sync", "throughput_tokens_s")
+    )
+    assert float(throughput["value"]) == told["runs"][1]["throughput_tokens_s"]
+    assert [path.name for path in folder.parent.iterdir()] == ["mine"], "nothing else is left"
+
+
+def test_a_failure_half_way_leaves_the_old_folder_and_nothing_else(finished, tmp_path, monkeypatch):
+    config, told = finished
+    folder = tmp_path / "mine"
+    write_folder(folder, config, told)
+    before = (folder / "results.json").read_bytes()
+
+    def fail(path, runs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(results, "_write_stats", fail)
+    with pytest.raises(UserError, match=f"cannot write {folder}: No space left on device"):
+        write_folder(folder, config, told | {"seed": 1})
+    assert (folder / "results.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_folder_of_the_same_configuration_is_replaced_and_of_another_refused(finished, tmp_path):
+    config, told = finished
+    folder = tmp_path / "mine"
+    check_folder(folder, config, force=False)
+    write_folder(folder, config, told)
+    check_folder(folder, config, force=False)
+    write_folder(folder, config, told)
+    other = load_config("test", {"seed": 5})
+    with pytest.raises(UserError, match="holds another configuration or is no run"):
+        check_folder(folder, other, force=False)
+    check_folder(folder, other, force=True)
+
+
+def test_a_folder_that_is_no_run_is_refused(finished, tmp_path):
+    config, _ = finished
+    (tmp_path / "precious.txt").write_text("mine")
+    with pytest.raises(UserError, match="is no run"):
+        check_folder(tmp_path, config, force=False)
