@@ -4,8 +4,10 @@
 from collections.abc import Iterable, Sequence
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table with padded cells: first column to the left, others to the right.
+def markdown_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1
+) -> str:
+    """Return a Markdown table with padded cells: text columns, then numbers set to the right.
 
     Raises
     ------
@@ -14,10 +16,16 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """
     lines = [tuple(header), *(tuple(row) for row in rows)]
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    is_text = [column < text_columns for column in range(len(widths))]
+    rule = [
+        "-" * width if text else "-" * (width - 1) + ":"
+        for width, text in zip(widths, is_text, strict=True)
+    ]
     padded = [
-        [line[0].ljust(widths[0])]
-        + [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        [
+            cell.ljust(width) if text else cell.rjust(width)
+            for cell, width, text in zip(line, widths, is_text, strict=True)
+        ]
         for line in lines
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (padded[0], rule, *padded[1:]))

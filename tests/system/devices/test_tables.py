@@ -40,6 +40,12 @@ def test_a_table_pads_its_cells_and_aligns_numbers_to_the_right():
     )
 
 
+def test_text_columns_are_set_to_the_left():
+    assert markdown_table(("a", "b"), [("x", "long")], text_columns=2) == "\n".join(
+        ["| a | b    |", "| - | ---- |", "| x | long |"]
+    )
+
+
 def test_a_ragged_table_is_refused():
     with pytest.raises(ValueError, match=r"shorter|longer"):
         markdown_table(("a", "b"), [("only one",)])

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layout, wheel contents, documents: what the tree promises about itself."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("rtl", "gen", "sim", "tb", "system", "synth")
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
+    )
+    return [Path(line) for line in listed.stdout.splitlines()]
+
+
+def generator():
+    spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_source_folder_is_linked_into_the_package(folder):
+    link = ROOT / "src" / "ahasd" / folder
+    assert link.is_symlink()
+    assert link.readlink() == Path("../..") / folder
+
+
+def test_the_wheel_holds_every_file_of_the_tree_and_no_other(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    expected = set()
+    for path in tracked():
+        if path.suffix in (".py", ".toml", ".npz", ".typed"):
+            if path.parts[0] in FOLDERS:
+                expected.add(f"ahasd/{path}")
+            elif path.parts[:2] == ("src", "ahasd") and path.parts[2] not in FOLDERS:
+                expected.add(str(Path(*path.parts[1:])))
+    assert packed == expected
+
+
+def test_the_generated_parts_of_the_pages_are_up_to_date():
+    made = generator()
+    for page in made.PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert made.filled(text) == text, f"{page}: run `python docs/generate.py`"
+
+
+def test_every_generated_part_is_shown_once():
+    made = generator()
+    shown = [
+        name
+        for page in made.PAGES
+        for name in re.findall(r"<!-- begin: ([\w-]+) -->", (ROOT / page).read_text())
+    ]
+    assert sorted(shown) == sorted(made.GENERATED)
+
+
+def test_the_readme_has_the_two_commands_and_ci_runs_them():
+    readme = (ROOT / "README.md").read_text()
+    for command in (
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -e . && .venv/bin/ahasd run",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -e '.[dev]' && .venv/bin/pytest",
+    ):
+        assert readme.count(f"\n{command}\n") == 1
+        assert command not in (ROOT / ".ci" / "run").read_text(), "CI takes it from the README"
+
+
+def test_every_example_in_the_readme_is_a_command_that_exists():
+    from ahasd.cli import app
+
+    readme = (ROOT / "README.md").read_text()
+    examples = re.findall(r"^\.venv/bin/ahasd ([^#\n]+)", readme, flags=re.MULTILINE)
+    assert len(examples) >= 4
+    for example in examples:
+        app.parse_args(example.split(), exit_on_error=False, print_error=False)
+
+
+@pytest.mark.parametrize("page", [path for path in tracked() if path.suffix == ".md"], ids=str)
+def test_every_link_in_a_page_leads_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if not target.startswith("http"):
+            assert (ROOT / page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_every_source_file_names_its_licence():
+    bare = [
+        path
+        for path in tracked()
+        if path.suffix in (".py", ".toml")
+        and path.name != "pyproject.toml"
+        and "SPDX-License-Identifier: Apache-2.0" not in (ROOT / path).read_text()[:200]
+    ]
+    assert bare == []
+
+
+def test_no_source_silences_a_check():
+    marks = ("# " + "noqa", "# type" + ": ignore", "# pyright" + ": ignore", "TO" + "DO")
+    found = [
+        (path, mark)
+        for path in tracked()
+        if path.suffix == ".py"
+        for mark in marks
+        if mark in (ROOT / path).read_text()
+    ]
+    assert found == []
+
+
+def test_the_changelog_has_a_place_for_what_is_not_released():
+    assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text()
