@@ -22,11 +22,10 @@ class Drafter(Protocol):
     """What the NPU tells the PIM side."""
 
     def on_verdict(self, verdict: Verdict) -> None:
-        """Take a verdict; they come oldest batch first."""
-        ...
+        """Take a verdict; they come oldest batch first.
 
-    def on_slots_freed(self) -> None:
-        """Learn that the draft queue has room again."""
+        With a verdict the draft queue may have room again: the NPU takes batches when it is free.
+        """
         ...
 
 
@@ -187,7 +186,6 @@ class NpuVerifier:
                 self._tell(Verdict(first, known, committed))
                 continue
             self._start_pass(known)
-        self._kernel.after(0, self._drafter.on_slots_freed)
 
     def _start_pass(self, known: int) -> None:
         taken = [self._queue.popleft()]

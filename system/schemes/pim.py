@@ -107,10 +107,6 @@ class PimSequencer:
         self._drafting.begin_request()
         self._advance()
 
-    def on_slots_freed(self) -> None:
-        """Try again to push a finished batch."""
-        self._advance()
-
     def on_verdict(self, verdict: Verdict) -> None:
         """Take a verdict from the NPU."""
         if self._offered:

@@ -164,8 +164,9 @@ def test_the_cap_of_a_pass_never_splits_a_batch(play, build_trace):
     trace = build_trace([right(9)])
     seen = play(trace, 9, k=3, pass_tokens=4)
     assert seen.rows == [4, 3, 3]
-    # A first batch larger than the cap goes alone.
+    # A first batch larger than the cap goes alone; a cap met exactly takes both.
     assert play(trace, 9, k=3, pass_tokens=2).rows == [4, 3, 3]
+    assert play(trace, 9, k=3, pass_tokens=6).rows == [4, 6]
 
 
 def test_a_chain_ends_at_the_seam_and_the_next_request_waits_for_its_verdicts(play, build_trace):
@@ -175,6 +176,13 @@ def test_a_chain_ends_at_the_seam_and_the_next_request_waits_for_its_verdicts(pl
     # the second request: [3 4] at 140, [5] at 150.
     assert seen.times == [(120, 3), (240, 6)]
     assert seen.pim["seam"] == (120 - 30) + (240 - 150)
+
+
+def test_no_bonus_token_crosses_a_seam(play, build_trace):
+    trace = build_trace([right(2), right(2, first=200)])
+    seen = play(trace, 4)
+    assert seen.times == [(120, 2), (240, 4)]
+    assert seen.ledger.bonuses == 0
 
 
 def test_a_trace_is_cycled_to_the_asked_length(play, build_trace):
