@@ -221,6 +221,34 @@ def test_a_token_held_back_by_the_rule_opens_the_next_batch(play, build_trace):
     assert seen.ledger.drafted == 8, "no token is drafted twice"
 
 
+class Listens(Fixed):
+    """Records what the rule is told."""
+
+    def __init__(self, k: int) -> None:
+        super().__init__(k)
+        self.told: list[object] = []
+
+    def begin_request(self) -> None:
+        self.told.append("request")
+
+    def feedback(self, drafted: int, accepted: int) -> None:
+        self.told.append((drafted, accepted))
+
+
+def test_the_rule_learns_every_verdict_and_nothing_of_flushed_batches(play, build_trace):
+    rule = Listens(2)
+    play(build_trace([wrong_at(1, 6)]), 6, drafting=Drafting(rule))
+    # [0 1] with 1 wrong, [2 3], [4 5]; the two batches flushed behind the first are not told.
+    assert rule.told == ["request", (2, 1), (2, 2), (2, 2)]
+
+
+def test_the_rule_starts_anew_with_every_request_where_requests_are_separate(play, build_trace):
+    trace = build_trace([right(2), right(2, first=200)])
+    rule = Listens(2)
+    play(trace, 4, drafting=Drafting(rule), playback="requests")
+    assert rule.told == ["request", (2, 2), "request", (2, 2)]
+
+
 class Stopper:
     """A control that stops after every batch and lets go at each verdict, as the EDC may."""
 
@@ -265,3 +293,20 @@ def test_every_request_starts_a_sequence_of_the_control_where_requests_are_separ
     play(trace, 6, control=make)
     play(trace, 6, control=make, playback="requests")
     assert [control.log for control in controls] == [[], ["sequence"]]
+
+
+class Explorer(Stopper):
+    """A control that turns every stop into a go."""
+
+    def draft(self, entropy_nats: float) -> None:
+        self.kernel.after(3, self.decided, True, "explored")
+
+    def verdict(self, full: bool) -> None:
+        """No stop is ever held."""
+
+
+def test_an_explored_go_is_a_predicted_stop_in_the_confusion_matrix(play, build_trace):
+    seen = play(build_trace([wrong_at(1, 4)]), 4, control=Explorer)
+    # [0 1] rejected, [2 3] flushed with it, then [2 3] accepted.
+    assert seen.ledger.edc == {("stop", "rejected"): 1, ("stop", "flushed"): 1, ("stop", "full"): 1}
+    assert seen.ledger.decisions == {"explored": 3}
