@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every metric from counts small enough to work it out by hand."""
+
+from collections import Counter
+from typing import Any, cast
+
+import pytest
+
+from ahasd.sim.clocked import Cycles
+from ahasd.system.config import load_config
+from ahasd.system.schemes.activity import Activity
+from ahasd.system.schemes.ledger import Ledger
+from ahasd.system.schemes.npu import NPU_STATES
+from ahasd.system.schemes.pim import PIM_STATES
+from ahasd.system.simulate import Outcome
+from ahasd.system.stats import cycle_account, flat, metrics
+
+
+def spent(kinds, first, *spans):
+    activity = Activity(kinds, first)
+    now_ps = 0
+    for state, duration_ps in spans:
+        activity.enter(state, now_ps)
+        now_ps += duration_ps
+    activity.enter(activity.state, now_ps)
+    return activity
+
+
+@pytest.fixture
+def found():
+    ledger = Ledger(
+        drafted=100,
+        accepted=30,
+        rejected=10,
+        flushed=55,
+        passes=20,
+        rows=70,
+        edc=Counter(
+            {
+                ("go", "full"): 6,
+                ("go", "rejected"): 4,
+                ("go", "flushed"): 9,
+                ("stop", "full"): 2,
+                ("stop", "rejected"): 12,
+                ("stop", "flushed"): 5,
+            }
+        ),
+        decisions=Counter({"go": 19, "stop": 19, "empty": 3}),
+    )
+    outcome = Outcome(
+        config=load_config("test", {"workload.tokens": 50}),
+        ranks=cast(Any, None),
+        time_ps=2 * 10**12,
+        ledger=ledger,
+        npu=spent(NPU_STATES, "starved", ("starved", 5 * 10**11), ("verifying", 15 * 10**11)),
+        pim=spent(
+            PIM_STATES,
+            "waiting",
+            ("drafting", 10**12),
+            ("full", 2 * 10**11),
+            ("deciding", 10**11),
+            ("stopped", 6 * 10**11),
+            ("seam", 10**11),
+        ),
+        in_flight=5,
+        cycles={"edc": Cycles(stepped=7, skipped=93)},
+    )
+    return metrics(outcome)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("time_s", 2.0),
+        ("throughput_tokens_s", 25.0),
+        ("mean_acceptance_length_tokens", 2.5),
+        ("rows_per_pass", 3.5),
+        ("acceptance_rate", 0.30),
+        ("judged_acceptance_rate", 0.75),
+        ("drafted_per_token", 2.0),
+        ("rejected_per_token", 0.2),
+        ("flushed_per_token", 1.1),
+        ("npu.busy", 0.75),
+        ("npu.blocked", 0.0),
+        ("npu.idle", 0.25),
+        ("pim.busy", 0.5),
+        ("pim.blocked", 0.15),
+        ("pim.idle", 0.35),
+        ("pim.states_s.stopped", 0.6),
+        ("edc.confusion_batches.stop.flushed", 5),
+        ("edc.reject_recall", 12 / 16),
+        ("edc.false_stop_rate", 2 / 8),
+        ("edc.accuracy", 18 / 24),
+        ("edc.decisions.empty", 3),
+        ("counts.in_flight_tokens", 5),
+    ],
+)
+def test_a_metric_is_what_its_formula_says(found, key, value):
+    assert flat(found)[key] == pytest.approx(value)
+
+
+def test_the_shares_of_each_device_add_up_to_one(found):
+    for device in ("npu", "pim"):
+        assert sum(found[device][kind] for kind in ("busy", "blocked", "idle")) == pytest.approx(1)
+
+
+def test_a_ratio_without_a_denominator_is_none():
+    outcome = Outcome(
+        config=load_config("test", {}),
+        ranks=cast(Any, None),
+        time_ps=1,
+        ledger=Ledger(passes=1),
+        npu=spent(NPU_STATES, "verifying", ("verifying", 1)),
+        pim=spent(PIM_STATES, "waiting", ("waiting", 1)),
+        in_flight=0,
+        cycles={"edc": Cycles()},
+    )
+    found = metrics(outcome)
+    assert found["acceptance_rate"] is None
+    assert found["edc"]["reject_recall"] is None
+
+
+def test_the_cycle_account_adds_up():
+    assert cycle_account({"edc": Cycles(7, 93)}) == {
+        "edc": {"stepped": 7, "skipped": 93, "simulated": 100}
+    }
