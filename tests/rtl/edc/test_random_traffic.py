@@ -49,3 +49,17 @@ def test_idle_and_no_input_means_that_an_edge_changes_no_state(configuration, tr
             assert not engine.changed
             assert engine.run(quiet, 1, 3, edge) == 3
     assert rests > 1000
+
+
+def test_running_many_edges_at_once_stops_at_the_first_that_changes_state(traffic):
+    params = UNITS["edc"].configurations["test"]
+    engine = make_engine("edc", params, "rtl")
+    quiet = traffic(params, 0).pins({}) | dict.fromkeys(
+        ("draft__valid", "verdict__valid", "command__valid"), 0
+    )
+    assert engine.run(quiet, 1, 50, 0) == 0, "it is still clearing its table"
+    for edge in range(params.pht_entries):
+        engine.step(quiet, 1, edge)
+    assert engine.run(quiet, 1, 50, 0) == 50
+    assert engine.run(quiet | {"draft__valid": 1}, 1, 50, 0) == 0
+    assert engine.step(quiet, 1, 0)["outstanding"] == 1
