@@ -6,8 +6,10 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import wiring
 
+from ahasd import UserError
 from ahasd.gen import yosys
 from ahasd.gen.manifest import describe, find, to_json
+from ahasd.gen.names import check_module_name
 
 
 def to_verilog(component: wiring.Component, module: str) -> str:
@@ -49,10 +51,10 @@ def write(
     Raises
     ------
     UserError
-        As `find`.
+        As `find`; the module's name is no Verilog identifier; the folder cannot be written.
     """
     unit, params = find(name, configuration, overrides)
-    module = module or f"ahasd_{name}"
+    module = check_module_name(f"ahasd_{name}" if module is None else module)
     component = unit.load_hardware()(params)
     manifest = describe(unit, configuration, component, module)
     header = (
@@ -61,8 +63,11 @@ def write(
         f" Source SHA-256: {manifest['source_sha256']}\n"
     )
     text = header + to_verilog(component, module)
-    folder.mkdir(parents=True, exist_ok=True)
     verilog_path, manifest_path = folder / f"{module}.v", folder / f"{module}.json"
-    verilog_path.write_text(text)
-    manifest_path.write_text(to_json(manifest))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        verilog_path.write_text(text)
+        manifest_path.write_text(to_json(manifest))
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error.strerror}; choose another --out") from error
     return verilog_path, manifest_path

@@ -4,6 +4,8 @@
 import subprocess
 import sys
 
+from ahasd import UserError
+
 
 class YosysError(RuntimeError):
     """Yosys failed or warned."""
@@ -19,6 +21,8 @@ def run(rtlil: str, commands: list[str]) -> str:
     ------
     YosysError
         Yosys failed or warned; the message is its own.
+    UserError
+        Yosys does not even start on this machine.
     """
     script = "\n".join([f"read_rtlil <<rtlil\n{rtlil}\nrtlil", *commands])
     done = subprocess.run(
@@ -28,6 +32,8 @@ def run(rtlil: str, commands: list[str]) -> str:
         text=True,
         check=False,
     )
+    if "Traceback" in done.stderr:  # of the Python around Yosys, not of Yosys
+        raise UserError(f"Yosys does not start: {done.stderr.strip().splitlines()[-1].strip()}")
     if done.returncode or done.stderr.strip():
         raise YosysError(done.stderr.strip() or f"exit code {done.returncode}")
     return done.stdout

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from ahasd.rtl.edc.params import Command, Decision, EdcParams
+from ahasd.rtl.edc.params import Command, Decision, EdcParams, Verdict
 from ahasd.sim.clocked import Clock, ClockedUnit, Cycles
 from ahasd.sim.kernel import Kernel
 from ahasd.sim.ports import Engine
@@ -71,7 +71,7 @@ class EdcControl:
 
     def verdict(self, full: bool) -> None:
         """See `Control`."""
-        self._unit.send("verdict", int(full))
+        self._unit.send("verdict", Verdict.ACCEPTED if full else Verdict.REJECTED)
 
     def start_sequence(self) -> None:
         """See `Control`."""

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration of a run: everything that determines its results."""
 
+import hashlib
+import json
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -13,8 +17,16 @@ from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
 from ahasd.system.schemes.npu import Bonus, Take
-from ahasd.system.toml import TomlModel, find, read_toml, validated, with_overrides
+from ahasd.system.toml import (
+    TomlModel,
+    find,
+    is_path,
+    read_toml,
+    validated,
+    with_overrides,
+)
 from ahasd.system.workload.playback import Playback
+from ahasd.system.workload.trace import packaged_traces
 
 Scheme = Literal["npu-ar", "sync", "async", "async-edc"]
 SCHEMES: dict[Scheme, str] = {
@@ -26,15 +38,18 @@ SCHEMES: dict[Scheme, str] = {
 
 BackendName = Literal["golden", "pysim", "rtl"]
 
-_FOLDER = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
+_FOLDER = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}"
 
 _TABLES = {"platform": "platforms", "dlm": "models", "tlm": "models"}
+_TABLE_MODELS = {"platform": Platform, "dlm": ModelShape, "tlm": ModelShape}
 
 
 class Workload(TomlModel):
     """What is generated."""
 
-    trace: str = Field(description="packaged trace by name, or the path of an .npz file")
+    trace: str = Field(
+        min_length=1, description="packaged trace by name, or the path of an .npz file"
+    )
     tokens: int = Field(ge=1, le=1_000_000, description="output tokens")
     playback: Playback = Field(
         default="stream", description="one long sequence, or each request its own"
@@ -44,7 +59,12 @@ class Workload(TomlModel):
 class Verification(TomlModel):
     """How the NPU takes and judges drafted batches."""
 
-    pass_tokens: int = Field(default=16, ge=1, le=1024, description="token cap of one pass")
+    pass_tokens: int = Field(
+        default=16,
+        ge=1,
+        le=1024,
+        description="token cap of one pass; batches stay whole, a longer first one goes alone",
+    )
     take: Take = Field(default="all", description="batches a pass takes: all queued ones, or one")
     bonus: Bonus = Field(
         default="compare",
@@ -56,7 +76,9 @@ class Verification(TomlModel):
 class Edc(TomlModel):
     """The drafting control unit and its registers."""
 
-    configuration: str = Field(default="paper", description="configuration of the unit")
+    configuration: str = Field(
+        default="paper", description="sizes of the unit: paper, small or test"
+    )
     boundaries: Literal["linear10", "linear4", "sqrt4"] = Field(
         default="sqrt4", description="preset of the entropy bucket boundaries"
     )
@@ -81,20 +103,26 @@ class Edc(TomlModel):
 class Backend(TomlModel):
     """What runs behind each hardware unit. None of it changes a result."""
 
-    edc: BackendName = Field(default="rtl", description="golden, pysim or rtl")
+    edc: BackendName = Field(default="rtl", description="what runs the EDC; results are equal")
     skip: bool = Field(default=True, description="skip the cycles in which a unit rests")
     lockstep: bool = Field(default=False, description="compare every cycle with the golden model")
+
+    @model_validator(mode="after")
+    def _lockstep_compares_two(self) -> "Backend":
+        if self.lockstep and self.edc == "golden":
+            raise ValueError('lockstep compares with golden: choose edc = "rtl" or "pysim"')
+        return self
 
 
 class RunConfig(TomlModel):
     """A run, with platform and models written out."""
 
     name: str = Field(default="", description="folder under runs/; empty: made from the rest")
-    scheme: Scheme = Field(description=", ".join(SCHEMES))
-    baseline: Scheme | Literal["none"] = Field(
+    scheme: Scheme = Field(description="who drafts and who waits for whom")
+    baseline: Literal["npu-ar", "sync", "async", "async-edc", "none"] = Field(
         default="sync", description="scheme to run beside it, for comparison"
     )
-    seed: int = Field(default=0, ge=0, description="of every random draw")
+    seed: int = Field(default=0, ge=0, description="of every random draw; a trace needs none")
     workload: Workload
     draft: AnyRuleOptions
     verification: Verification = Verification()
@@ -111,11 +139,27 @@ class RunConfig(TomlModel):
             raise ValueError(f"{name!r} is no folder name: use letters, digits and . _ + -")
         return name
 
+    @model_validator(mode="after")
+    def _models_share_a_vocabulary(self) -> "RunConfig":
+        if self.dlm.vocab != self.tlm.vocab:
+            raise ValueError(
+                f"draft and target need one vocabulary, but {self.dlm.name} has {self.dlm.vocab}"
+                f" tokens and {self.tlm.name} {self.tlm.vocab}: choose a pair of one family"
+            )
+        return self
+
+    def substance(self) -> dict[str, Any]:
+        """Return what determines the results, JSON-ready: no name, no backend."""
+        return self.model_dump(mode="json", exclude_none=True, exclude={"name", "backend"})
+
     @property
     def folder_name(self) -> str:
-        """Name of the run's folder."""
+        """Name of the run's folder: as given, or one that no other configuration has."""
+        if self.name:
+            return self.name
+        digest = hashlib.sha256(json.dumps(self.substance(), sort_keys=True).encode()).hexdigest()
         made = f"{self.dlm.name}-{self.tlm.name}-{self.scheme}-{self.draft.rule}"
-        return self.name or re.sub(r"[^A-Za-z0-9._+-]", "-", made)
+        return f"{re.sub(r'[^A-Za-z0-9._+-]', '-', made)[:150]}-{digest[:6]}"
 
     def with_scheme(self, scheme: Scheme) -> "RunConfig":
         """Return the same run under another scheme."""
@@ -124,6 +168,8 @@ class RunConfig(TomlModel):
 
 def load_config(name_or_path: str, overrides: Mapping[str, Any]) -> RunConfig:
     """Read a run's configuration, with platform and models by name, path or in place.
+
+    Paths in a file are relative to the file, those in overrides to the working directory.
 
     Parameters
     ----------
@@ -138,18 +184,38 @@ def load_config(name_or_path: str, overrides: Mapping[str, Any]) -> RunConfig:
     UserError
         Something in it is wrong; one line says what and where.
     """
-    data = read_toml(find("runs", name_or_path), "run")
-    first = {key: overrides[key] for key in (*_TABLES, "draft.rule") if key in overrides}
-    rule = first.get("draft.rule")
-    if (
-        rule is not None
-        and isinstance(data.get("draft"), dict)
-        and data["draft"].get("rule") != rule
-    ):
+    found = find("runs", name_or_path)
+    data = read_toml(found, "run")
+    if isinstance(found, Path):
+        _anchor(data, found.parent)
+    draft, rule = data.get("draft"), overrides.get("draft.rule")
+    if rule is not None and isinstance(draft, dict) and draft.get("rule") != rule:
         data["draft"] = {}
-    data = with_overrides(data, first)
+    named = {key: overrides[key] for key in _TABLES if key in overrides}
+    data = with_overrides(data, named)
+    sources = {}
     for key, kind in _TABLES.items():
         if isinstance(data.get(key), str):
-            data[key] = read_toml(find(kind, data[key]), kind.removesuffix("s"))
-    rest = {key: value for key, value in overrides.items() if key not in first}
-    return validated(RunConfig, with_overrides(data, rest), f"run {name_or_path}")
+            what = kind.removesuffix("s")
+            sources[key] = f"{what} {data[key]}"
+            data[key] = read_toml(find(kind, data[key]), what)
+    rest = {key: value for key, value in overrides.items() if key not in named}
+    data = with_overrides(data, rest)
+    for key, source in sources.items():
+        if isinstance(data[key], dict):
+            validated(_TABLE_MODELS[key], data[key], source)
+    _anchor(data, Path.cwd())
+    return validated(RunConfig, data, f"run {name_or_path}")
+
+
+def _anchor(data: dict[str, Any], folder: Path) -> None:
+    """Make the paths in a run's table absolute; names of packaged files stay."""
+    for key in _TABLES:
+        value = data.get(key)
+        if isinstance(value, str) and is_path(value):
+            data[key] = str(folder / value)
+    workload = data.get("workload")
+    trace = workload.get("trace") if isinstance(workload, dict) else None
+    is_file = isinstance(trace, str) and trace and trace not in packaged_traces()
+    if isinstance(workload, dict) and is_file:
+        workload["trace"] = os.path.normpath(folder / str(trace))

@@ -66,11 +66,11 @@ class Pim(_Clocked):
     ranks: int = Field(gt=0, le=16, description="ranks, one PIM unit each; multiple of channels")
     channels: int = Field(gt=0, description="memory channels")
     rank_capacity_bytes: int = Field(gt=0, description="capacity of one rank, bytes")
-    bandwidth_gb_s: float = Field(gt=0, description="bandwidth inside the memory, GB/s")
+    bandwidth_gb_s: float = Field(ge=1e-3, le=1e6, description="bandwidth inside the memory, GB/s")
     bandwidth_scope: Literal["total", "per_rank"] = Field(
         description="what bandwidth_gb_s counts: all ranks together, or one rank"
     )
-    gops: float = Field(gt=0, description="INT8 compute rate, giga-operations a second")
+    gops: float = Field(ge=1e-3, le=1e6, description="INT8 compute rate, giga-operations a second")
     gops_scope: Literal["unit", "total"] = Field(
         default="unit", description="what gops counts: one PIM unit, or all together"
     )
@@ -127,7 +127,9 @@ class Npu(_Clocked):
         default=False, description="weight load costs nothing: an upper bound, not a machine"
     )
     scratchpad_bytes: int = Field(gt=0, description="on-chip scratchpad, bytes")
-    offchip_bandwidth_gb_s: float = Field(gt=0, description="memory bandwidth for the NPU, GB/s")
+    offchip_bandwidth_gb_s: float = Field(
+        ge=1e-3, le=1e6, description="memory bandwidth for the NPU, GB/s"
+    )
     offchip_scope: OffchipScope = Field(
         description="what offchip_bandwidth_gb_s counts: all channels together, one, or one rank"
     )

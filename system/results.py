@@ -3,10 +3,12 @@
 
 import csv
 import json
+import os
 import platform
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -117,28 +119,49 @@ def config_text(config: RunConfig) -> str:
 
 
 def check_folder(folder: Path, config: RunConfig, *, force: bool) -> None:
-    """Refuse to replace the results of another configuration.
+    """Refuse a folder that cannot take the run, or that holds another one.
+
+    Parameters
+    ----------
+    folder, config
+        Where the run shall go, and the run.
+    force
+        Replace another configuration's results. What is no run is never replaced.
 
     Raises
     ------
     UserError
-        The folder holds another run, or is something else, and `force` is not given.
+        One line says why, and what to do.
     """
-    if not folder.exists() or force:
+    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not standing.is_dir():
+        raise UserError(f"{standing} is no folder, so that {folder} cannot be one; choose another")
+    if not os.access(standing, os.W_OK):
+        raise UserError(f"{standing} is not writable; choose another --out")
+    if not folder.exists() or not any(folder.iterdir()):
         return
     try:
-        same = (folder / CONFIG).read_text() == config_text(config)
-    except OSError:
-        same = False
-    if not same:
+        held = tomllib.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         raise UserError(
-            f"{folder} holds another configuration or is no run; choose another --name,"
-            " or replace it with --force"
+            f"{folder} is not empty and holds no run of ahasd; choose another --name"
+        ) from None
+    before = flat({key: held[key] for key in held if key not in ("name", "backend")})
+    after = flat(config.substance())
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if changed and not force:
+        key = changed[0]
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise UserError(
+            f"{folder} holds another configuration ({key} is {before.get(key)!r} there,"
+            f" {after.get(key)!r} here{more}); choose another --name, or replace it with --force"
         )
 
 
 def write_folder(folder: Path, config: RunConfig, results: dict[str, Any]) -> None:
-    """Write a run's folder: aside first, then moved into place.
+    """Write a run's three files: aside first, then moved into place, results.json last.
+
+    Other files in the folder stay.
 
     Raises
     ------
@@ -147,16 +170,17 @@ def write_folder(folder: Path, config: RunConfig, results: dict[str, Any]) -> No
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-"[:64], dir=folder.parent))
         try:
-            new = aside / "new"
-            new.mkdir()
-            (new / CONFIG).write_text(config_text(config))
-            (new / RESULTS).write_text(json.dumps(results, indent=2) + "\n")
-            _write_stats(new / STATS, results["runs"])
+            (aside / CONFIG).write_text(config_text(config), encoding="utf-8")
+            _write_stats(aside / STATS, results["runs"])
+            (aside / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
             if folder.exists():
-                folder.rename(aside / "old")
-            new.rename(folder)
+                for name in (CONFIG, STATS, RESULTS):
+                    (aside / name).replace(folder / name)
+            else:
+                aside.chmod(0o755)
+                aside.rename(folder)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -67,15 +67,16 @@ def load(
 def find(kind: str, name_or_path: str) -> Traversable:
     """Return the file behind a name such as `mobile-paper`, or behind a path.
 
-    Text that ends in `.toml` or holds a slash is a path, relative to the working directory;
-    anything else names a file packaged under `configs/<kind>/`. A path is not opened here.
+    Text that ends in `.toml`, in either case, or holds a slash is a path, relative to the working
+    directory; anything else names a file packaged under `configs/<kind>/`. A path is not opened
+    here.
 
     Raises
     ------
     UserError
         No packaged file has that name; the message lists those that exist.
     """
-    if name_or_path.endswith(".toml") or "/" in name_or_path:
+    if is_path(name_or_path):
         return Path(name_or_path)
     if name_or_path in known(kind):
         return _folder(kind) / f"{name_or_path}.toml"
@@ -83,6 +84,11 @@ def find(kind: str, name_or_path: str) -> Traversable:
         f"unknown {kind.removesuffix('s')} {name_or_path!r}: choose one of "
         f"{', '.join(known(kind))}, or give the path of a .toml file"
     )
+
+
+def is_path(name_or_path: str) -> bool:
+    """Tell a path from the name of a packaged file."""
+    return name_or_path.lower().endswith(".toml") or "/" in name_or_path
 
 
 def known(kind: str) -> list[str]:
@@ -111,12 +117,14 @@ def read_toml(path: Traversable, what: str) -> dict[str, Any]:
         The file cannot be read, is not UTF-8 or is not TOML (with line and column).
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UserError(f"cannot read {what} file {path}: {reason}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{what} file {path} is not UTF-8 text: save it as UTF-8") from error
+    except RecursionError as error:
+        raise UserError(f"{what} file {path} is nested too deeply: use plain tables") from error
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{what} file {path} is not valid TOML: {error}") from error
 
@@ -182,40 +190,102 @@ def validated(model_cls: type[ModelT], data: Mapping[str, Any], source: str) -> 
     except ValidationError as error:
         # A misspelt key is both "missing" and "unknown"; only the latter tells what to mend.
         faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        raise UserError(f"{source}: {_told(model_cls, faults[0])}{more}") from error
+        told, covered = _told(model_cls, faults)
+        more = f" (and {len(faults) - covered} more)" if len(faults) > covered else ""
+        raise UserError(f"{source}: {told}{more}") from error
 
 
-def _told(model_cls: type[BaseModel], fault: ErrorDetails) -> str:
-    """Put one of pydantic's errors into words."""
-    *path, last = fault["loc"] or ("",)
-    key = ".".join(str(part) for part in fault["loc"])
-    fields = _fields_at(model_cls, path)
-    field = fields.get(str(last))
+def _told(model_cls: type[BaseModel], faults: list[ErrorDetails]) -> tuple[str, int]:
+    """Put the first of pydantic's errors into words, and say how many it covers."""
+    fault = faults[0]
+    path, fields = _place(model_cls, fault["loc"])
+    key = ".".join(path)
+    field = fields.get(path[-1]) if path else None
     match fault["type"]:
         case "extra_forbidden":
-            close = difflib.get_close_matches(str(last), fields, n=1)
+            close = difflib.get_close_matches(path[-1], fields, n=1)
             if close:
-                nearest = ".".join(str(part) for part in (*path, close[0]))
-                return f"unknown key {key}; did you mean {nearest}?"
-            return f"unknown key {key}; known here: {', '.join(fields)}"
+                nearest = ".".join((*path[:-1], close[0]))
+                return f"unknown key {key}; did you mean {nearest}?", 1
+            return f"unknown key {key}; known here: {', '.join(fields)}", 1
         case "missing":
+            missing = [
+                ".".join(_place(model_cls, each["loc"])[0])
+                for each in faults
+                if each["type"] == "missing"
+            ]
+            if len(missing) > 1:
+                return f"missing keys {', '.join(missing)}", len(missing)
             meaning = f" ({field.description})" if field and field.description else ""
-            return f"missing key {key}{meaning}"
+            return f"missing key {key}{meaning}", 1
         case "value_error":
             rule = str(fault.get("ctx", {}).get("error", fault["msg"]))
-            return f"{key}: {rule}" if key else rule
-        case "model_type" | "dict_type":
-            return f"{key} = {reprlib.repr(fault['input'])}: must be a table"
-    rule = _limits(field) or fault["msg"].replace("Input should be", "must be", 1)
-    return f"{key} = {reprlib.repr(fault['input'])}: {rule}"
+            return f"{key}: {rule}" if key else rule, 1
+        case "model_type" | "dict_type" | "model_attributes_type":
+            return f"{key} = {reprlib.repr(fault['input'])}: must be a table", 1
+        case "union_tag_invalid" | "union_tag_not_found":
+            # A table that comes in several kinds, told apart by one of its keys.
+            context = fault["ctx"]
+            place = f"{key}.{context['discriminator'].strip(chr(39))}"
+            given = f"{place} = {context['tag']!r}" if "tag" in context else f"missing key {place}"
+            kinds = ", ".join(_tags(field)) if field else ""
+            return f"{given}: must be one of {kinds}", 1
+        case "bool_type":
+            return f"{key} = {reprlib.repr(fault['input'])}: must be true or false", 1
+    rule = limits(field) or fault["msg"].replace("Input should be", "must be", 1)
+    return f"{key} = {reprlib.repr(fault['input'])}: {rule}", 1
 
 
-def _limits(field: FieldInfo | None) -> str:
+def _place(
+    model_cls: type[BaseModel], location: tuple[int | str, ...]
+) -> tuple[list[str], dict[str, FieldInfo]]:
+    """Return the dotted key that a user would write, and the keys of the table that it lies in.
+
+    Pydantic's locations also hold list indexes and the tags of unions, which name no key.
+    """
+    path: list[str] = []
+    models = [model_cls]
+    fields = dict(model_cls.model_fields)
+    for i, part in enumerate(location):
+        tagged = [model for model in models if tag(model) == part]
+        if tagged:
+            models = tagged
+            continue
+        fields = {name: field for model in models for name, field in model.model_fields.items()}
+        path.append(str(part))
+        inner = models_in(fields[part].annotation) if part in fields else []
+        if inner and i + 1 < len(location):
+            models = inner
+    return path, fields
+
+
+def _plain(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:g}"
+
+
+def is_tag(model_cls: type[BaseModel], name: str) -> bool:
+    """Tell whether a field has one possible value, which tells its model from others."""
+    annotation = model_cls.model_fields[name].annotation
+    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
+
+
+def tag(model_cls: type[BaseModel]) -> str | None:
+    """Return the value that tells a model from others of its union; None without such a field."""
+    for name, field in model_cls.model_fields.items():
+        if is_tag(model_cls, name):
+            return get_args(field.annotation)[0]
+    return None
+
+
+def _tags(field: FieldInfo) -> list[str]:
+    return [found for model in models_in(field.annotation) if (found := tag(model)) is not None]
+
+
+def limits(field: FieldInfo | None) -> str:
     """Return a number's type and whole range, where pydantic tells only the side that failed."""
     symbols = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     bounds = [
-        f"{symbol} {getattr(limit, name):g}"
+        f"{symbol} {_plain(getattr(limit, name))}"
         for limit in (field.metadata if field else ())
         for name, symbol in symbols.items()
         if hasattr(limit, name)
@@ -227,25 +297,8 @@ def _limits(field: FieldInfo | None) -> str:
     return f"must be {kind} {' and '.join(bounds)}"
 
 
-def _fields_at(model_cls: type[BaseModel], path: list[int | str]) -> dict[str, FieldInfo]:
-    """Return the keys allowed in the table at `path`.
-
-    List indexes and union tags, which pydantic puts into its paths, lead to no other model.
-    """
-    models = [model_cls]
-    for part in path:
-        inner = [
-            found
-            for model in models
-            if part in model.model_fields
-            for found in _models_in(model.model_fields[str(part)].annotation)
-        ]
-        models = inner or models
-    return {name: field for model in models for name, field in model.model_fields.items()}
-
-
-def _models_in(annotation: object) -> list[type[BaseModel]]:
+def models_in(annotation: object) -> list[type[BaseModel]]:
     """Return the models inside an annotation such as `Pim`, `Pim | None` or `list[Pim]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for part in get_args(annotation) for model in _models_in(part)]
+    return [model for part in get_args(annotation) for model in models_in(part)]

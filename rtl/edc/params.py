@@ -17,6 +17,15 @@ class Command(enum.IntEnum):
     """Write the reset value into every PHT counter; the unit stalls meanwhile."""
 
 
+class Verdict(enum.IntEnum):
+    """Payload of the `verdict` stream."""
+
+    REJECTED = 0
+    """Not accepted in full: at least one token of the batch was wrong."""
+    ACCEPTED = 1
+    """Accepted in full."""
+
+
 class Cause(enum.IntEnum):
     """Why a decision was given."""
 

@@ -6,7 +6,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.edc.params import Cause, Command, EdcParams
+from ahasd.rtl.edc.params import Cause, Command, EdcParams, Verdict
 from ahasd.rtl.lib.tree import sum_tree
 
 
@@ -30,15 +30,17 @@ class EdcUnit(wiring.Component):
     Members
     -------
     draft : stream of unsigned(entropy_width), in
-        Batch-mean entropy [nat], fixed point, of a batch that is complete.
-    verdict : stream of unsigned(1), in
-        Verdict on the oldest outstanding batch: 1 = accepted in full.
+        Batch-mean entropy [nat], fixed point with entropy_fraction_width fraction bits, of a batch
+        that is complete.
+    verdict : stream of Verdict, in
+        Verdict on the oldest outstanding batch.
     command : stream of Command, in
         Start of a sequence, or clearing of the PHT.
     decision : stream of {go, cause}, out
         Answer to every draft, and release of a held stop.
     boundaries : array of unsigned(entropy_width), in
-        CSR: bucket boundaries, not descending. A batch's bucket is the number that it reaches.
+        CSR: bucket boundaries in the same format, ascending for buckets to be in order. A batch's
+        bucket is the number that it reaches, in any order.
     recheck : unsigned(1), in
         CSR: read the PHT again after an accepted verdict, to release a held stop.
     explore : unsigned(explore_width), in
@@ -71,7 +73,7 @@ class EdcUnit(wiring.Component):
         super().__init__(
             {
                 "draft": In(stream.Signature(entropy)),
-                "verdict": In(stream.Signature(unsigned(1))),
+                "verdict": In(stream.Signature(Verdict)),
                 "command": In(stream.Signature(Command)),
                 "decision": Out(stream.Signature(data.StructLayout({"go": 1, "cause": Cause}))),
                 "boundaries": In(data.ArrayLayout(entropy, params.boundary_count)),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ahasd.rtl.configs import Unit
 from ahasd.sim.ports import Pins
-from ahasd.sim.rtl.build import build
+from ahasd.sim.rtl.build import ENTRY, LIBRARY, build
 from ahasd.sim.rtl.wrapper import WORD_BITS, Pin, layout
 
 WORD_MASK = (1 << WORD_BITS) - 1
@@ -51,10 +51,10 @@ class RtlEngine:
     """
 
     def __init__(self, folder: Path) -> None:
-        ports = json.loads((folder / "ports.json").read_text())
+        ports = json.loads((folder / ENTRY).read_text())["ports"]
         self._in = _Words(layout(ports, "in"))
         self._out = _Words(layout(ports, "out"))
-        self._library = library = ctypes.CDLL(str(folder / "unit.so"))
+        self._library = library = ctypes.CDLL(str(folder / LIBRARY))
         words = ctypes.POINTER(ctypes.c_uint64)
         library.ahasd_create.restype = ctypes.c_void_p
         library.ahasd_destroy.argtypes = [ctypes.c_void_p]

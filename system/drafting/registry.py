@@ -22,9 +22,11 @@ class RuleOptions(BaseModel, ABC):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    k_max: int = Field(default=16, ge=1, le=255)
-    min_len: int = Field(default=1, ge=1)
-    keep_tripping_token: bool = True
+    k_max: int = Field(default=16, ge=1, le=255, description="longest batch, tokens")
+    min_len: int = Field(default=1, ge=1, description="shortest batch, tokens")
+    keep_tripping_token: bool = Field(
+        default=True, description="verify the token whose statistic ends the batch, too"
+    )
 
     @model_validator(mode="after")
     def _check_min_len(self) -> Self:
@@ -50,7 +52,7 @@ class FixedOptions(RuleOptions):
     """Options of the fixed draft length; see `Fixed`."""
 
     rule: Literal["fixed"] = "fixed"
-    k: int = Field(default=8, ge=1)
+    k: int = Field(default=8, ge=1, description="tokens of every batch")
 
     @model_validator(mode="after")
     def _check_k(self) -> Self:
@@ -76,9 +78,11 @@ class SvipOptions(RuleOptions):
     """Options of SVIP; see `Svip`."""
 
     rule: Literal["svip"] = "svip"
-    c: float = Field(default=0.15, gt=0)
-    h: float = Field(default=0.3, ge=0)
-    source: Literal["repo", "paper"] = "repo"
+    c: float = Field(default=0.15, gt=0, description="factor of the entropy under the root")
+    h: float = Field(default=0.3, ge=0, description="the batch ends where the root exceeds it")
+    source: Literal["repo", "paper"] = Field(
+        default="repo", description="with the factor, as the code has it, or without, as printed"
+    )
 
     def build_rule(self) -> Svip:
         """Return the rule."""
@@ -92,14 +96,18 @@ class AdaEdlOptions(RuleOptions):
     """
 
     rule: Literal["adaedl"] = "adaedl"
-    lambda0: Unit = 0.7
-    gamma: float = Field(default=0.2, gt=0)
-    beta1: Unit = 0.5
-    beta2: Unit = 0.9
-    eps: Unit = 0.01
-    alpha: Unit = 0.9
-    lengthen: Literal["below_cap", "at_cap"] = "below_cap"
-    restart_per_request: bool = True
+    lambda0: Unit = Field(default=0.7, description="first threshold of the acceptance estimate")
+    gamma: float = Field(default=0.2, gt=0, description="factor of the entropy under the root")
+    beta1: Unit = Field(default=0.5, description="memory of the acceptance rate")
+    beta2: Unit = Field(default=0.9, description="memory of the threshold")
+    eps: Unit = Field(default=0.01, description="step of the threshold")
+    alpha: Unit = Field(default=0.9, description="acceptance rate aimed at")
+    lengthen: Literal["below_cap", "at_cap"] = Field(
+        default="below_cap", description="when drafts may grow: majority form, or one fork's"
+    )
+    restart_per_request: bool = Field(
+        default=True, description="begin every sequence with lambda0 again"
+    )
 
     def build_rule(self) -> AdaEdl:
         """Return the rule, in its first state."""

@@ -122,8 +122,8 @@ class PimSequencer:
         """Do the next thing that can be done, if nothing is being done."""
         if self._step is not None or self._offered:
             return
-        if self._tokens and self._chain.at_end:  # a held-back token at the request's end
-            self._finish(len(self._tokens))
+        if self._finished is None and self._tokens and self._chain.at_end:
+            self._finish(len(self._tokens))  # a held-back token, the request's last
         if self._finished is not None:
             self._offer(self._finished)
         elif self._stopped:

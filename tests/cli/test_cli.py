@@ -70,6 +70,12 @@ def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
         (["run", "test", "--set", "seed=1", "--set", "seed=2"], "--set seed is given twice"),
         (["run", "test", "--trace", "missing.npz"], "missing.npz"),
         (["run", "test", "--nonsense"], "--nonsense"),
+        (["run", "test", "--tokens", "1.5"], "'1.5' is no whole number"),
+        (["run", "test", "--rule", "svip", "--set", "draft.rule=fixed"], "draft.rule is given by"),
+        (["run", "test", "--trace", ""], "workload.trace = ''"),
+        (["run", "test", "extra"], "unexpected arguments: ['extra']"),
+        (["run", "test", "--lockstep", "--backend", "golden"], "lockstep compares with golden"),
+        (["gen", "edc", "--module", "../evil"], "module name '../evil' is no plain Verilog"),
         (["run", "missing.toml"], "missing.toml"),
         (["run", "test", "--dlm", "palm-8b", "--tlm", "palm-62b"], "do not fit on mobile-paper"),
         (["run", "test", "--name", "a/b"], "name: 'a/b' is no folder name"),
@@ -137,7 +143,59 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
     monkeypatch.setenv("PATH", os.devnull)
     assert main(["doctor"]) == 1
     told = capsys.readouterr().out
-    assert "MISSING C++ compiler, for the rtl backend: apt-get install g++" in told
+    assert "MISSING C++ compiler, for the rtl backend: no C++ compiler found" in told
+    assert "apt-get install g++" in told
+
+
+def test_every_configuration_key_is_listed_with_its_meaning(capsys):
+    assert main(["run", "--keys"]) == 0
+    told = capsys.readouterr().out
+    for words in ("`verification.take`", "`draft.lambda0`", "`fixed`, `svip`, `adaedl`", "`dlm`"):
+        assert words in told
+    empty = [line for line in told.splitlines()[2:] if line.split("|")[4].strip() == ""]
+    assert empty == []
+
+
+def test_a_reader_that_goes_away_ends_the_output_quietly():
+    done = subprocess.run(
+        f"{sys.executable} -m ahasd run --keys | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("| key")
+    assert done.stderr == ""
+
+
+def test_an_interrupt_while_it_starts_is_one_line_too(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import ahasd.cli, time; print('up', flush=True); ahasd.cli.main()"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert err == "interrupted: nothing was written\n"
+
+
+def test_a_terminal_without_unicode_gets_the_help_all_the_same():
+    done = subprocess.run(
+        [sys.executable, "-m", "ahasd", "run", "--help"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"Simulate" in done.stdout
+
+
+def test_lockstep_says_how_many_edges_were_equal(capsys):
+    assert main(["run", "test", "--lockstep"]) == 0
+    assert "stepped, each equal to golden" in capsys.readouterr().out
 
 
 def test_version_is_told(capsys):

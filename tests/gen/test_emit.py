@@ -168,6 +168,22 @@ def test_a_wrong_request_is_refused_in_one_line_and_writes_nothing(tmp_path, arg
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "module", ["", "module", "logic", "1abc", "a-b", "a b", "../evil", "edc.unit", "ü", "x" * 201]
+)
+def test_a_module_name_that_is_no_plain_identifier_is_refused(tmp_path, module):
+    with pytest.raises(UserError, match="module name") as caught:
+        write("edc", "test", tmp_path / "out", module=module)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write .*/file: File exists"):
+        write("edc", "test", tmp_path / "file")
+
+
 FEEDBACK = r"""
 module \top
   wire width 2 output 1 \y

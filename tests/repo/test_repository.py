@@ -83,7 +83,7 @@ def test_the_readme_has_the_two_commands_and_ci_runs_them():
 
 
 def test_every_example_in_the_readme_is_a_command_that_exists():
-    from ahasd.cli import app
+    from ahasd.cli.app import app
 
     readme = (ROOT / "README.md").read_text()
     examples = re.findall(r"^\.venv/bin/ahasd ([^#\n]+)", readme, flags=re.MULTILINE)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The build cache: by content, atomic, and clear about what is missing."""
 
+import hashlib
+import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +13,7 @@ import pytest
 from ahasd import UserError
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.registry import make_engine
-from ahasd.sim.rtl.build import build, cache_folder, compiler
+from ahasd.sim.rtl.build import build, cache_folder, compiler, intact
 
 EDC = UNITS["edc"]
 SMALL = EDC.configurations["test"]
@@ -79,6 +82,68 @@ def test_a_compiler_that_fails_is_told_and_leaves_nothing(cache, monkeypatch, tm
     assert list((cache / "rtl").iterdir()) == []
 
 
-def test_cxx_chooses_the_compiler(monkeypatch):
+def test_cxx_chooses_the_compiler_and_a_wrong_one_is_told(monkeypatch):
     monkeypatch.setenv("CXX", "sh")
     assert compiler().endswith("/sh")
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(UserError, match="CXX names 'no-such-compiler', which is no program"):
+        compiler()
+
+
+def test_a_library_that_does_not_load_never_enters_the_cache(cache, monkeypatch, tmp_path):
+    lazy = tmp_path / "lazy-g++"
+    lazy.write_text('#!/bin/sh\nfor last; do :; done; echo nonsense > "$last"\n')
+    lazy.chmod(0o755)
+    monkeypatch.setenv("CXX", str(lazy))
+    with pytest.raises(UserError, match=r"lazy-g.. made of unit edc does not load"):
+        build(EDC, SMALL)
+    assert list((cache / "rtl").iterdir()) == []
+
+
+def damage_library(entry):
+    library = entry / "unit.so"
+    library.write_bytes(library.read_bytes()[:5000])
+
+
+def damage_ports(entry):
+    (entry / "entry.json").write_text("{")
+
+
+def remove_library(entry):
+    (entry / "unit.so").unlink()
+
+
+def make_it_a_file(entry):
+    shutil.rmtree(entry)
+    entry.write_text("")
+
+
+@pytest.mark.parametrize("damage", [damage_library, damage_ports, remove_library, make_it_a_file])
+def test_a_damaged_entry_is_made_anew(damage, cache, monkeypatch):
+    built = []
+
+    def fake(target, *_):
+        built.append(target)
+        target.mkdir()
+
+    entry = build(EDC, SMALL) if damage is damage_library else cache / "rtl" / "x"
+    if damage is not damage_library:
+        entry.mkdir(parents=True)
+        (entry / "unit.so").write_bytes(b"library")
+        digest = hashlib.sha256(b"library").hexdigest()
+        (entry / "entry.json").write_text(json.dumps({"sha256": digest, "ports": []}))
+    assert intact(entry)
+    damage(entry)
+    assert not intact(entry)
+    monkeypatch.setattr("ahasd.sim.rtl.build._compile", fake)
+    monkeypatch.setattr("ahasd.sim.rtl.build._key", lambda *_: "y")
+    entry.rename(cache / "rtl" / "edc-y")
+    build(EDC, SMALL)
+    assert built == [cache / "rtl" / "edc-y"]
+
+
+def test_a_cache_that_cannot_be_written_is_told(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AHASD_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match=r"cannot keep compiled units in .*file: Not a directory"):
+        build(EDC, SMALL)

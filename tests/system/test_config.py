@@ -2,6 +2,7 @@
 """The run configuration: everything resolved, nothing unknown, every fault one line."""
 
 import re
+from importlib.resources import files
 
 import pytest
 
@@ -15,7 +16,7 @@ def test_names_of_platform_and_models_are_written_out():
     assert config.platform.pim.ranks == 16
     assert (config.dlm.name, config.tlm.name) == ("llama2-7b", "llama2-13b")
     assert (config.scheme, config.baseline, config.backend.edc) == ("async-edc", "sync", "rtl")
-    assert config.folder_name == "llama2-7b-llama2-13b-async-edc-adaedl"
+    assert config.folder_name.startswith("llama2-7b-llama2-13b-async-edc-adaedl-")
 
 
 def test_an_override_reaches_into_platform_and_models():
@@ -40,6 +41,44 @@ def test_another_rule_drops_the_options_of_the_first(tmp_path):
     assert kept.draft.model_dump()["lambda0"] == 0.5
 
 
+def test_the_folder_name_tells_configurations_apart_but_not_backends():
+    name = load_config("default", {}).folder_name
+    assert load_config("default", {"backend.edc": "golden"}).folder_name == name
+    assert load_config("default", {"workload.tokens": "20"}).folder_name != name
+    assert load_config("default", {"name": "mine"}).folder_name == "mine"
+
+
+def test_paths_in_a_file_are_relative_to_it_and_the_trace_becomes_absolute(tmp_path, monkeypatch):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "slow.toml").write_text(
+        (files("ahasd.system") / "configs/platforms/mobile-paper.toml")
+        .read_text()
+        .replace('name = "mobile-paper"', 'name = "slow"')
+    )
+    (folder / "run.toml").write_text(
+        (files("ahasd.system") / "configs/runs/test.toml")
+        .read_text()
+        .replace('"mobile-paper"', '"./slow.toml"')
+        .replace('"smollm2-rtn4"', '"../pair.npz"')
+    )
+    monkeypatch.chdir("/")
+    config = load_config(str(folder / "run.toml"), {})
+    assert config.platform.name == "slow"
+    assert config.workload.trace == str(tmp_path / "pair.npz")
+    monkeypatch.chdir(folder)
+    assert load_config("./run.toml", {"workload.trace": "own.npz"}).workload.trace == str(
+        folder / "own.npz"
+    )
+
+
+def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text('name = "p"\n')
+    with pytest.raises(UserError, match=f"platform {path}: missing keys pim, npu"):
+        load_config("test", {"platform": str(path)})
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
@@ -50,9 +89,21 @@ def test_another_rule_drops_the_options_of_the_first(tmp_path):
         ({"workload.tokens": "0"}, "run test: workload.tokens = 0: must be a whole number >= 1"),
         ({"workload.tokens": "many"}, "run test: workload.tokens = 'many': must be a whole number"),
         ({"scheme": "magic"}, "run test: scheme = 'magic': must be 'npu-ar', 'sync', 'async' or"),
-        ({"draft.rule": "oracle"}, "run test: draft"),
-        ({"draft.gama": "1"}, "unknown key"),
-        ({"draft.lambda0": "1.5"}, "lambda0 = 1.5: must be"),
+        (
+            {"draft.rule": "oracle"},
+            "run test: draft.rule = 'oracle': must be one of fixed, svip, adaedl",
+        ),
+        ({"draft": "{}"}, "run test: missing key draft.rule: must be one of fixed, svip, adaedl"),
+        ({"draft": "3"}, "run test: draft = 3: must be a table"),
+        ({"draft.gama": "1"}, "unknown key draft.gama; did you mean draft.gamma?"),
+        ({"draft.h": "1"}, "unknown key draft.h; known here: k_max, min_len, keep_tripping_token"),
+        ({"draft.lambda0": "1.5"}, "draft.lambda0 = 1.5: must be a finite number >= 0 and <= 1"),
+        ({"baseline": "None"}, "baseline = 'None': must be 'npu-ar', 'sync', 'async', 'async-edc'"),
+        ({"edc.recheck": "no"}, "edc.recheck = 'no': must be true or false"),
+        ({"workload.tokens": "1.5"}, "workload.tokens = 1.5: must be a whole number >= 1"),
+        ({"name": "x" * 201}, "is no folder name"),
+        ({"dlm": "opt-1.3b", "tlm": "llama2-13b"}, "one vocabulary, but opt-1.3b has 50272"),
+        ({"backend.lockstep": "true", "backend.edc": "golden"}, "lockstep compares with golden"),
         ({"edc.configuration": "huge"}, "edc has no configuration 'huge'; choose one of paper"),
         ({"edc.explore": "9"}, "edc.explore = 9: must be a whole number >= 0 and <= 7"),
         ({"platform": "desktop"}, "unknown platform 'desktop': choose one of mobile-paper"),
@@ -70,5 +121,5 @@ def test_a_wrong_value_is_refused_in_one_line_that_names_it(overrides, message):
 def test_a_missing_key_is_named(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('scheme = "sync"\nplatform = "mobile-paper"\ndlm = "opt-1.3b"\n')
-    with pytest.raises(UserError, match=r"missing key (workload|draft|tlm)"):
+    with pytest.raises(UserError, match=r"missing keys workload, draft, tlm$"):
         load_config(str(path), {})

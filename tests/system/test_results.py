@@ -77,16 +77,39 @@ def test_a_folder_of_the_same_configuration_is_replaced_and_of_another_refused(f
     folder = tmp_path / "mine"
     check_folder(folder, config, force=False)
     write_folder(folder, config, told)
-    check_folder(folder, config, force=False)
+    same = load_config("test", {"backend.edc": "pysim", "name": "mine"})
+    check_folder(folder, same, force=False)
     write_folder(folder, config, told)
     other = load_config("test", {"seed": 5})
-    with pytest.raises(UserError, match="holds another configuration or is no run"):
+    with pytest.raises(UserError, match=r"another configuration \(seed is 0 there, 5 here\)"):
         check_folder(folder, other, force=False)
     check_folder(folder, other, force=True)
 
 
-def test_a_folder_that_is_no_run_is_refused(finished, tmp_path):
+def test_files_of_the_user_in_a_run_folder_stay(finished, tmp_path):
+    config, told = finished
+    folder = tmp_path / "mine"
+    write_folder(folder, config, told)
+    (folder / "plots.txt").write_text("mine")
+    write_folder(folder, config, told)
+    assert (folder / "plots.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("content", [None, "not toml [", b"\xff\xfe"])
+def test_a_folder_that_is_no_run_is_refused_even_by_force(finished, tmp_path, force, content):
     config, _ = finished
     (tmp_path / "precious.txt").write_text("mine")
-    with pytest.raises(UserError, match="is no run"):
-        check_folder(tmp_path, config, force=False)
+    if content is not None:
+        data = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / "config.toml").write_bytes(data)
+    with pytest.raises(UserError, match="holds no run of ahasd"):
+        check_folder(tmp_path, config, force=force)
+
+
+def test_a_place_that_cannot_hold_a_folder_is_refused_before_the_run(finished, tmp_path):
+    config, _ = finished
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "a" / "b"):
+        with pytest.raises(UserError, match="file is no folder"):
+            check_folder(folder, config, force=False)

@@ -38,7 +38,8 @@ def requests(draw):
         for t in range(len(targets) - 1, 0, -1):
             if rollouts[t - 1][0] == targets[t - 1]:
                 rollouts[t - 1][1:] = rollouts[t][: k_max - 1]
-        made.append((targets, rollouts))
+        entropies = [[draw(st.sampled_from([0.1, 2.0])) for _ in row] for row in rollouts]
+        made.append((targets, rollouts, entropies))
     return made
 
 
@@ -53,6 +54,8 @@ def requests(draw):
     bonus=st.sampled_from(["compare", "drop"]),
     take=st.sampled_from(["all", "one"]),
     playback=st.sampled_from(["stream", "requests"]),
+    rule=st.sampled_from(["fixed", "svip"]),
+    keep=st.booleans(),
     k=st.integers(1, 5),
     cap=st.integers(1, 8),
     depth=st.integers(1, 8),
@@ -62,7 +65,21 @@ def requests(draw):
     speed=st.sampled_from([0.5, 20.0, 256.0]),
 )
 def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
-    build_trace, made, scheme, bonus, take, playback, k, cap, depth, tokens, explore, recheck, speed
+    build_trace,
+    made,
+    scheme,
+    bonus,
+    take,
+    playback,
+    rule,
+    keep,
+    k,
+    cap,
+    depth,
+    tokens,
+    explore,
+    recheck,
+    speed,
 ):
     # `simulate` itself checks the emitted tokens, fates, sources, times and cycles.
     outcome = run(
@@ -70,8 +87,9 @@ def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
             "scheme": scheme,
             "workload.tokens": tokens,
             "workload.playback": playback,
-            "draft.rule": "fixed",
-            "draft.k": k,
+            "draft.rule": rule,
+            "draft.keep_tripping_token": keep,
+            **({"draft.k": k} if rule == "fixed" else {}),
             "verification.bonus": bonus,
             "verification.take": take,
             "verification.pass_tokens": cap,
@@ -80,7 +98,10 @@ def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
             "edc.explore": explore,
             "platform.pim.bandwidth_gb_s": speed,
         },
-        trace=build_trace(made),
+        trace=build_trace(
+            [made_request[:2] for made_request in made],
+            entropies=[row for *_, entropies in made for row in entropies],
+        ),
     )
     assert outcome.ledger.passes >= 1
 

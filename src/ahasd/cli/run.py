@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ahasd.cli.options import assignments
+from ahasd.cli.options import assignments, merged, whole
 
 
 def run(
@@ -17,19 +17,20 @@ def run(
     scheme: Literal["npu-ar", "sync", "async", "async-edc"] | None = None,
     baseline: Literal["npu-ar", "sync", "async", "async-edc", "none"] | None = None,
     rule: str | None = None,
-    tokens: int | None = None,
+    tokens: Annotated[int | None, Parameter(converter=whole)] = None,
     trace: str | None = None,
     dlm: str | None = None,
     tlm: str | None = None,
     platform: str | None = None,
     backend: Literal["golden", "pysim", "rtl"] | None = None,
-    seed: int | None = None,
+    seed: Annotated[int | None, Parameter(converter=whole)] = None,
     lockstep: Annotated[bool, Parameter(negative=())] = False,
     no_skip: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     name: str | None = None,
     out: Path = Path("runs"),
     force: Annotated[bool, Parameter(negative=())] = False,
+    keys: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Simulate speculative decoding on an NPU with processing-in-memory, hardware units included.
 
@@ -92,8 +93,15 @@ def run(
     out
         Folder that holds it.
     force
-        Replace a folder that holds another configuration.
+        Replace the results of another configuration.
+    keys
+        List every configuration key with its values, default and meaning, and stop.
     """
+    if keys:
+        from ahasd.system.reference import key_table
+
+        print(key_table())
+        return
     from rich.console import Console
 
     from ahasd.cli.progress import token_progress
@@ -117,8 +125,8 @@ def run(
         "seed": seed,
         "name": name,
     }
-    overrides = {key: value for key, value in given.items() if value is not None}
-    resolved = load_config(config, overrides | assignments(set_ or ()))
+    options = {key: value for key, value in given.items() if value is not None}
+    resolved = load_config(config, merged(options, assignments(set_ or ())))
     folder = out / resolved.folder_name
     check_folder(folder, resolved, force=force)
     loaded, ranks = prepare(resolved)
@@ -145,8 +153,9 @@ def run(
     console = Console()
     console.print(table(results))
     for unit, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():
+        compared = ", each equal to golden" if resolved.backend.lockstep else ""
         print(
             f"{unit} ({resolved.backend.edc}): {cycles['simulated']:,} cycles simulated,"
-            f" {cycles['stepped']:,} stepped, {cycles['skipped']:,} skipped as quiescent"
+            f" {cycles['stepped']:,} stepped{compared}, {cycles['skipped']:,} skipped as quiescent"
         )
     print(f"lossless: {resolved.workload.tokens} tokens equal the target's own; see {folder}/")

@@ -221,6 +221,14 @@ def test_a_token_held_back_by_the_rule_opens_the_next_batch(play, build_trace):
     assert seen.ledger.drafted == 8, "no token is drafted twice"
 
 
+def test_a_token_held_back_at_the_end_of_a_request_is_a_batch_of_its_own(play, build_trace):
+    # 100 101 | 101 trips and is the request's last: [100], then [101].
+    drafting = Drafting(HoldsBack(9), k_max=9, keep_tripping_token=False)
+    seen = play(build_trace([right(2)]), 2, drafting=drafting, bonus="drop", ahead=False)
+    assert seen.rows == [2, 2]
+    assert (seen.ledger.drafted, seen.ledger.accepted) == (2, 2)
+
+
 class Listens(Fixed):
     """Records what the rule is told."""
 

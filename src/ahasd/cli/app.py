@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands, put together."""
+
+from cyclopts import App
+
+from ahasd import __version__
+from ahasd.cli.doctor import doctor
+from ahasd.cli.gen import gen
+from ahasd.cli.run import run
+
+app = App(
+    name="ahasd",
+    help="Hardware generator and RTL-in-the-loop simulator for speculative decoding in memory.",
+    version=f"ahasd {__version__}",
+    help_format="markdown",
+    suppress_keyboard_interrupt=False,  # `main` says what became of the work
+)
+app.command(run)
+app.command(gen)
+app.command(doctor)
