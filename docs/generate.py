@@ -20,13 +20,14 @@ from ahasd.rtl.configs import UNITS
 from ahasd.system.config import SCHEMES, load_config
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.tables import TABLES
+from ahasd.system.reference import key_table
 from ahasd.system.report import table
 from ahasd.system.results import document
 from ahasd.system.simulate import prepare, simulate
 from ahasd.system.stats import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/platforms.md", "docs/units/edc.md")
+PAGES = ("README.md", "docs/configuration.md", "docs/platforms.md", "docs/units/edc.md")
 
 
 def units() -> str:
@@ -110,6 +111,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "schemes": schemes,
     "run": run_output,
     "edc-ports": edc_ports,
+    "keys": key_table,
 }
 
 

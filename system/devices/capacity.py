@@ -88,21 +88,28 @@ class RankMap:
         need = self.draft.total_bytes + self.target.total_bytes
         have = self.rank_count * self.rank_capacity_bytes
         remedy = (
-            "choose a smaller pair, a shorter context, kv_bytes = 1 "
-            "or a larger pim.rank_capacity_bytes"
+            "choose a smaller pair, a shorter context, platform.kv_bytes = 1 "
+            "or a larger platform.pim.rank_capacity_bytes"
         )
         if need > have:
             raise UserError(
                 f"{self.draft.model} + {self.target.model} do not fit on {self.platform}: "
-                f"{_gb(need - have)} of {_gb(need)} missing (weights, and keys/values of "
-                f"{self.context_tokens} tokens; memory {_gb(have)}); {remedy}"
+                f"{_size(need - have)} of {_size(need)} missing (weights, and keys/values of "
+                f"{self.context_tokens} tokens; memory {_size(have)}); {remedy}"
+            )
+        if not self.draft.ranks:
+            raise UserError(
+                f"{self.draft.model} has no rank left beside {self.target.model} on "
+                f"{self.platform}: the target is striped over all channels, which takes all "
+                f"{self.rank_count} ranks; choose more platform.pim.ranks than channels"
             )
         left = self.draft.ranks * self.rank_capacity_bytes
         if self.draft.total_bytes > left:
             raise UserError(
                 f"{self.draft.model} does not fit beside {self.target.model} on {self.platform}: "
-                f"{_gb(self.draft.total_bytes - left)} of {_gb(self.draft.total_bytes)} missing "
-                f"({self.draft.ranks} of {self.rank_count} ranks left, {_gb(left)}); {remedy}"
+                f"{_size(self.draft.total_bytes - left)} of {_size(self.draft.total_bytes)} "
+                f"missing ({self.draft.ranks} of {self.rank_count} ranks left, {_size(left)}); "
+                f"{remedy}"
             )
 
     def as_table(self) -> str:
@@ -199,5 +206,10 @@ def plan_ranks(
     )
 
 
-def _gb(size_bytes: int) -> str:
-    return f"{size_bytes / 1e9:.4g} GB"
+def _size(size_bytes: int) -> str:
+    scale, unit = next(
+        (scale, unit)
+        for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
+        if size_bytes >= scale or scale == 1
+    )
+    return f"{size_bytes / scale:.4g} {unit}"

@@ -241,6 +241,10 @@ def _unpack(source: str, content: bytes) -> dict[str, npt.NDArray[Any]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for entry in archive.infolist():
                 name = entry.filename.removesuffix(".npy")
+                if name in members:
+                    raise UserError(
+                        f"{source}: the archive holds {name} twice; dump the trace again"
+                    )
                 with archive.open(entry) as stream:
                     members[name] = _read_array(source, name, stream)
     except UserError:

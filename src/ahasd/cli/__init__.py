@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line."""
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from ahasd.cli.app import app
 
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):
+            if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
         try:
             result = app(

@@ -55,6 +55,7 @@ def _compiler() -> tuple[str, bool, str]:
     from ahasd.sim.rtl.build import compiler
 
     what = "C++ compiler, for the rtl backend"
+    path = ""
     try:
         path = compiler()
         told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)

@@ -106,26 +106,26 @@ def test_a_draft_that_fills_its_ranks_fits_and_one_byte_more_does_not():
     with pytest.raises(UserError) as caught:
         rank_map(platform(), shape("d", 4000 - 1, 2), target, 1)
     assert str(caught.value).startswith(
-        "d does not fit beside t on mobile-paper: 1e-09 GB of 4.001e-06 GB missing "
-        "(4 of 8 ranks left, 4e-06 GB); choose"
+        "d does not fit beside t on mobile-paper: 1 bytes of 4.001 kB missing "
+        "(4 of 8 ranks left, 4 kB); choose"
     )
 
 
 def test_a_pair_that_fills_the_memory_fits_and_one_byte_more_does_not():
     target = shape("t", 5998, 2)
     rank_map(platform(), shape("d", 1998, 2), target, 1)
-    with pytest.raises(UserError, match=r"d \+ t do not fit on mobile-paper: 1e-09 GB of 8"):
+    with pytest.raises(UserError, match=r"d \+ t do not fit on mobile-paper: 1 bytes of 8"):
         rank_map(platform(), shape("d", 1999, 2), target, 1)
 
 
 def test_a_target_larger_than_the_whole_memory_is_refused():
-    with pytest.raises(UserError, match=r"d \+ t do not fit on mobile-paper: 1.106e-06 GB of 9"):
+    with pytest.raises(UserError, match=r"d \+ t do not fit on mobile-paper: 1.106 kB of 9"):
         rank_map(platform(), shape("d", 102), shape("t", 9000), 1)
 
 
 def test_a_draft_without_a_rank_is_refused_though_the_bytes_would_do():
     small = platform(**{"pim.channels": 8})
-    with pytest.raises(UserError, match=r"d does not fit beside t .*\(0 of 8 ranks left"):
+    with pytest.raises(UserError, match=r"d has no rank left beside t .* takes all 8 ranks"):
         rank_map(small, shape("d", 100), shape("t", 100), 1)
 
 

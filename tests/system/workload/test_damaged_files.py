@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ahasd import UserError
-from ahasd.system.workload.trace import Trace, load_trace
+from ahasd.system.workload.trace import Trace, load_trace, save_trace
 
 SHIPPED = files("ahasd.system.workload").joinpath("data", "smollm2-rtn4.npz")
 
@@ -90,3 +90,12 @@ def test_random_bytes_in_an_array_header_never_give_a_traceback(parts, tmp_path)
                 changed[draw.randrange(80)] = draw.randrange(256)
                 archive.writestr(entry, changed)
         assert not _loads(path)
+
+
+def test_an_array_that_comes_twice_is_refused(tmp_path, shipped):
+    path = tmp_path / "twice.npz"
+    save_trace(shipped, path)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("run.npy", archive.read("run.npy"))
+    with pytest.raises(UserError, match=r"holds run twice; dump the trace again"):
+        load_trace(path)
