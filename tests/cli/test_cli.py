@@ -168,17 +168,21 @@ def test_a_reader_that_goes_away_ends_the_output_quietly():
     assert done.stderr == ""
 
 
-def test_an_interrupt_while_it_starts_is_one_line_too(tmp_path):
+def test_an_interrupt_while_the_libraries_load_is_one_line_too(tmp_path):
+    slow = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
+    (tmp_path / "cyclopts.py").write_text(slow)
     process = subprocess.Popen(
-        [sys.executable, "-c", "import ahasd.cli, time; print('up', flush=True); ahasd.cli.main()"],
+        [sys.executable, "-c", "import sys; from ahasd.cli import main; sys.exit(main([]))"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None
-    process.stdout.readline()
+    assert process.stdout.readline() == "loading\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
     assert err == "interrupted: nothing was written\n"
 
 
