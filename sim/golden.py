@@ -17,10 +17,10 @@ class GoldenEngine:
 
     def step(self, pins: Pins, clocks: int, time_ps: int) -> dict[str, int]:
         """Take one edge; see `Engine`."""
-        return self.model.step(pins)
+        return self.model.step(pins, clocks)
 
     def run(self, pins: Pins, clocks: int, count: int, time_ps: int) -> int:
         """Take `count` edges; see `Engine`."""
         for _ in range(count):
-            self.model.step(pins)
+            self.model.step(pins, clocks)
         return count

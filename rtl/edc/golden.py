@@ -137,13 +137,15 @@ class EdcGolden:
         self.stopped = not decision.go
         return decision
 
-    def step(self, pins: Mapping[str, int]) -> dict[str, int]:
+    def step(self, pins: Mapping[str, int], clocks: int = 1) -> dict[str, int]:
         """Take one edge of the PIM clock.
 
         Parameters
         ----------
         pins
             Input pins by their Verilog names, all of them.
+        clocks
+            Domains that have their edge, as a mask; there is one.
 
         Returns
         -------

@@ -43,7 +43,7 @@ class Bench:
 class Stepped(Protocol):
     """A golden model with one clock."""
 
-    def step(self, pins: Mapping[str, int]) -> dict[str, int]:
+    def step(self, pins: Mapping[str, int], clocks: int = 1) -> dict[str, int]:
         """Take an edge."""
         ...
 
