@@ -4,7 +4,7 @@
 from collections import deque
 from collections.abc import Mapping
 
-from ahasd.rtl.edc.params import Cause, Command, Decision, EdcParams
+from ahasd.rtl.edc.params import Cause, Command, Decision, EdcParams, Verdict
 
 
 class EdcGolden:
@@ -81,32 +81,26 @@ class EdcGolden:
         else:
             self._clear_left = self.params.pht_entries
 
-    def verdict(self, full: bool) -> Decision | None:
-        """Take the verdict on the oldest batch; return the release of a held stop, if it is one.
-
-        Parameters
-        ----------
-        full
-            The batch was accepted in full.
-        """
+    def verdict(self, verdict: Verdict) -> Decision | None:
+        """Take the verdict on the oldest batch; return the release of a held stop, if it is one."""
         if not self.in_flight:
             self.orphan = True
             return None
         bucket, index = self.in_flight.popleft()
-        if full:
+        if verdict is Verdict.ACCEPTED:
             self.pht[index] = min(self.pht[index] + 1, self.params.counter_max)
             self.lceht = [bucket, *self.lceht[:-1]]
-        else:
+        elif verdict is Verdict.REJECTED:
             self.pht[index] = max(self.pht[index] - 1, 0)
             self.leht = list(self.lceht)
             self.in_flight.clear()
         if not self.stopped:
             return None
-        if not full:
+        if verdict is Verdict.REJECTED:
             cause = Cause.REJECTED
         elif not self.in_flight:
             cause = Cause.EMPTY
-        elif self.recheck and self._says_go(self.index()):
+        elif verdict is Verdict.ACCEPTED and self.recheck and self._says_go(self.index()):
             cause = Cause.RECHECKED
         else:
             return None
@@ -185,7 +179,7 @@ class EdcGolden:
                 self.command(Command(pins["command__payload"]))
             else:
                 if pins["verdict__valid"]:
-                    answer = self.verdict(bool(pins["verdict__payload"]))
+                    answer = self.verdict(Verdict(min(pins["verdict__payload"], Verdict.VOID)))
                 if pins["draft__valid"] and draft_ready:
                     answer = self.draft(pins["draft__payload"])
             self._answer_valid = answer is not None

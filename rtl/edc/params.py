@@ -24,6 +24,8 @@ class Verdict(enum.IntEnum):
     """Not accepted in full: at least one token of the batch was wrong."""
     ACCEPTED = 1
     """Accepted in full."""
+    VOID = 2
+    """Not judged: taken out of the queue before verification. On the wires, bit 1 alone decides."""
 
 
 class Cause(enum.IntEnum):

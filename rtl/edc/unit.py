@@ -135,18 +135,22 @@ class EdcUnit(wiring.Component):
 
         # The verdict, first: it belongs to the oldest outstanding batch.
         judged = Signal()
+        void = Signal()
         accepted = Signal()
         rejected = Signal()
         trained = Signal(params.counter_width)
         m.d.comb += [
             judged.eq(take_verdict & llr.any()),
-            accepted.eq(judged & self.verdict.payload),
-            rejected.eq(judged & ~self.verdict.payload),
+            void.eq(self.verdict.payload[1]),
+            accepted.eq(judged & ~void & self.verdict.payload[0]),
+            rejected.eq(judged & ~void & ~self.verdict.payload[0]),
             in_flight_read.addr.eq(oldest),
             pht_train.addr.eq(in_flight_read.data.index),
             trained.eq(pht_train.data),
         ]
-        with m.If(self.verdict.payload):
+        with m.If(void):
+            m.d.comb += trained.eq(pht_train.data)
+        with m.Elif(self.verdict.payload[0]):
             with m.If(pht_train.data != params.counter_max):
                 m.d.comb += trained.eq(pht_train.data + 1)
         with m.Elif(pht_train.data.any()):
@@ -157,7 +161,7 @@ class EdcUnit(wiring.Component):
         oldest_judged = Signal(params.llr_width)
         m.d.comb += [
             leht_judged.eq(Mux(rejected, lceht, leht)),
-            llr_judged.eq(Mux(rejected, 0, llr - accepted)),
+            llr_judged.eq(Mux(rejected, 0, llr - judged)),
             oldest_judged.eq(oldest + judged),
         ]
         with m.If(accepted):
@@ -230,7 +234,7 @@ class EdcUnit(wiring.Component):
                 m.d.comb += [answered.eq(1), answer.cause.eq(Cause.REJECTED)]
             with m.Elif(~llr_judged.any()):
                 m.d.comb += [answered.eq(1), answer.cause.eq(Cause.EMPTY)]
-            with m.Elif(self.recheck & says_go):
+            with m.Elif(self.recheck & accepted & says_go):
                 m.d.comb += [answered.eq(1), answer.cause.eq(Cause.RECHECKED)]
             with m.If(answered):
                 m.d.pim += stopped.eq(0)

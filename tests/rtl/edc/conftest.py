@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ahasd.rtl.configs import UNITS
-from ahasd.rtl.edc.params import BOUNDARY_PRESETS, Command, Decision, EdcParams
+from ahasd.rtl.edc.params import BOUNDARY_PRESETS, Command, Decision, EdcParams, Verdict
 from ahasd.sim.ports import Engine
 from ahasd.sim.registry import make_engine
 
@@ -76,6 +76,9 @@ class Driver:
 
     def verdict(self, full: bool) -> Decision | None:
         return self._transfer("verdict", int(full))
+
+    def void(self) -> Decision | None:
+        return self._transfer("verdict", Verdict.VOID)
 
     def start_sequence(self) -> None:
         assert self._transfer("command", Command.START_SEQUENCE) is None
@@ -153,7 +156,7 @@ class Traffic:
             "draft__valid": int(rng.random() < self._load),
             "draft__payload": rng.randint(0, ceiling),
             "verdict__valid": int(rng.random() < (self._judged if deep else self._judged / 8)),
-            "verdict__payload": int(rng.random() >= self._reject),
+            "verdict__payload": 2 if rng.random() < 0.1 else int(rng.random() >= self._reject),
             "command__valid": int(rng.random() < 0.004),
             "command__payload": Command.CLEAR_PHT if clear else Command.START_SEQUENCE,
             "decision__ready": int(rng.random() >= self._stall),

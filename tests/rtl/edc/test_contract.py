@@ -302,6 +302,35 @@ def test_a_released_stop_is_released_once(edc):
     assert edc.verdict(True) is None
 
 
+def test_a_void_leaves_the_queue_untrained_and_leaves_the_history_alone(edc):
+    edc.draft(0)
+    edc.draft(0)
+    assert edc.void() is None  # entry 1
+    assert edc.outstanding == 1
+    edc.verdict(False)  # entry 2
+    edc.start_sequence()
+    assert [edc.draft(0) for _ in range(2)] == [GO, STOP]
+
+
+def test_a_void_commits_nothing(edc):
+    edc.draft(7)
+    edc.draft(0)
+    edc.void()
+    edc.verdict(False)  # the history falls back to the committed one, which is empty
+    edc.draft(3)  # 3 >> 2 = 0 unless the 7 had been committed
+    edc.verdict(False)
+    edc.start_sequence()
+    assert edc.draft(0) == STOP
+
+
+def test_a_void_releases_a_stop_only_when_nothing_is_outstanding(edc):
+    edc.reject_until_stop(0, 0)
+    edc.draft(0)
+    assert edc.draft(0) == STOP
+    assert edc.void() is None, "no recheck, although entry 1 says go"
+    assert edc.void() == Decision(True, Cause.EMPTY)
+
+
 def test_a_draft_during_a_stop_decides_anew(edc):
     edc.reject_until_stop(0, 0)
     edc.draft(0)

@@ -18,7 +18,7 @@ MUTANTS = {
         "pht_train.addr.eq(Cat(llr, leht[0], leht[-1]))",
     ),
     "a flush leaves LLR counting": (
-        "llr_judged.eq(Mux(rejected, 0, llr - accepted))",
+        "llr_judged.eq(Mux(rejected, 0, llr - judged))",
         "llr_judged.eq(llr - judged)",
     ),
     "a rejection does not roll the history back": (
@@ -46,8 +46,16 @@ MUTANTS = {
         "with m.If(judged):",
     ),
     "a recheck releases without looking": (
+        "with m.Elif(self.recheck & accepted & says_go):",
+        "with m.Elif(self.recheck & accepted):",
+    ),
+    "a void trains its entry": (
+        "with m.If(void):",
+        "with m.If(0):",
+    ),
+    "a void rechecks": (
+        "with m.Elif(self.recheck & accepted & says_go):",
         "with m.Elif(self.recheck & says_go):",
-        "with m.Elif(self.recheck):",
     ),
     "a stop is held beyond its release": (
         "m.d.pim += stopped.eq(0)",

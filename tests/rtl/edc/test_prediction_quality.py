@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from ahasd.rtl.edc.golden import EdcGolden
-from ahasd.rtl.edc.params import EdcParams
+from ahasd.rtl.edc.params import EdcParams, Verdict
 
 STAY = 0.8
 BUCKETS = {"easy": (4, 3, 2, 1, 0, 0, 0, 0), "hard": (0, 0, 1, 1, 2, 3, 2, 1)}
@@ -44,7 +44,7 @@ def predict(depth: int, seed: int) -> dict[str, tuple[float, float]]:
         in_flight.append((full, stops))
         if len(in_flight) > depth:
             full, stops = in_flight.popleft()
-            edc.verdict(full)
+            edc.verdict(Verdict.ACCEPTED if full else Verdict.REJECTED)
             counter = min(counter + 1, 3) if full else max(counter - 1, 0)
             for name, stop in stops.items():
                 counts[name, full, stop] += 1

@@ -6,7 +6,7 @@ import pytest
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.registry import make_engine
 
-EDGES = {"rtl": 20_000, "pysim": 3_000}
+EDGES = {"rtl": 20_000, "pysim": 8_000}
 
 
 @pytest.mark.parametrize("backend", EDGES)
