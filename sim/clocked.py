@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A unit on its clock: handshakes, exact skipping of quiescent cycles, and the cycle account."""
+"""A unit on its clocks: handshakes, exact skipping of quiescent cycles, and the cycle account."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ahasd.sim.kernel import CLOCK, Kernel
-from ahasd.sim.ports import Engine
+from ahasd.sim.ports import Engine, Grid
+
+SETTLE_EDGES = 8
+"""Quiet edges of each domain that stand for quiescence where an engine cannot tell changes.
+
+More than any synchroniser has stages."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Clock:
 
 @dataclass
 class Cycles:
-    """What became of a unit's simulated cycles; `stepped + skipped` is their number."""
+    """What became of a domain's simulated cycles; `stepped + skipped` is their number."""
 
     stepped: int = 0
     skipped: int = 0
@@ -38,25 +43,34 @@ class QuiescenceError(AssertionError):
 
 
 class ClockedUnit:
-    """Drive a unit with one clock domain from kernel events.
+    """Drive a unit from kernel events.
 
-    Input streams are queues: a payload is offered from the first edge after it was sent until the
-    unit takes it. Output streams are always taken, and handed to their listener at the edge of the
-    transfer. Between transfers the unit is stepped only until it is quiescent: `idle` high, nothing
-    offered, and one more edge taken that changed nothing, as far as the engine can tell.
+    Input streams are queues: a payload is offered from the first edge of its domain after it was
+    sent until the unit takes it. Output streams are always taken, and handed to their listener at
+    the edge of the transfer. Coincident edges of two domains are one evaluation.
+
+    Between transfers the unit is stepped only until it is quiescent: every `idle` output is high,
+    nothing is offered, and then one edge of each domain in a row changed nothing. That state is a
+    fixed point of every further edge, so skipping those is exact. (An engine that cannot tell
+    changes is given `SETTLE_EDGES` of each instead.) A unit with one domain must not even need that
+    edge: a change there while idle is an error.
 
     Parameters
     ----------
     engine
         The unit.
-    kernel, clock
+    kernel
         When its edges come.
+    clocks
+        Clock of every domain, in the order of the catalogue.
     inputs, outputs
-        Names of its streams.
+        Names of its streams, with their domains.
     levels
         Input pins that are no streams, with their values.
     idle
-        Name of its idle output.
+        Name of the idle output of every domain.
+    now
+        Name of the pin that counts the cycles of a domain, and the domain; None without one.
     skip
         False clocks every cycle, to check that skipping is exact.
     """
@@ -65,29 +79,34 @@ class ClockedUnit:
         self,
         engine: Engine,
         kernel: Kernel,
-        clock: Clock,
+        clocks: Mapping[str, Clock],
         *,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        levels: dict[str, int],
-        idle: str,
+        inputs: Mapping[str, str],
+        outputs: Mapping[str, str],
+        levels: Mapping[str, int],
+        idle: Mapping[str, str],
+        now: tuple[str, str] | None = None,
         skip: bool = True,
     ) -> None:
-        self.cycles = Cycles()
+        self.cycles = {domain: Cycles() for domain in clocks}
         self._engine = engine
         self._kernel = kernel
-        self._clock = clock
+        self._domains = tuple(clocks)
+        self._clocks = tuple(clocks.values())
+        self._inputs = {name: self._domains.index(domain) for name, domain in inputs.items()}
+        self._outputs = {name: self._domains.index(domain) for name, domain in outputs.items()}
         self._queues: dict[str, deque[int]] = {name: deque() for name in inputs}
         self._listeners: dict[str, Callable[[int], None]] = {}
-        self._outputs = tuple(outputs)
-        self._idle = idle
+        self._idle = tuple(idle[domain] for domain in clocks)
+        self._now = None if now is None else (now[0], self._domains.index(now[1]))
         self._skip = skip
         self._pins = dict(levels)
         for name in inputs:
             self._pins |= {f"{name}__valid": 0, f"{name}__payload": 0}
         for name in outputs:
             self._pins[f"{name}__ready"] = 1
-        self._edge = 0  # the last edge that was taken or skipped
+        self._edges = [0] * len(self._domains)  # the last that were taken or skipped
+        self._quiet = [0] * len(self._domains)  # edges in a row that changed nothing
         self._awake = False
         self._wake()  # a unit may have work to do after its reset
 
@@ -100,40 +119,75 @@ class ClockedUnit:
         self._queues[stream].append(payload)
         self._wake()
 
-    def finish(self) -> Cycles:
-        """Account for the cycles up to now and return the account."""
-        self._rest_until(self._clock.edges_until(self._kernel.now_ps))
+    def set(self, pin: str, value: int) -> None:
+        """Change a level input, from the next edge on."""
+        if self._pins[pin] != value:
+            self._rest()
+            self._pins[pin] = value
+            self._wake()
+
+    def finish(self) -> dict[str, Cycles]:
+        """Account for the cycles up to now and return the account by domain."""
+        self._rest()
         return self.cycles
 
     def _wake(self) -> None:
-        if self._awake:
-            return
-        self._awake = True
-        # An event at the very instant of an edge comes after it.
-        self._rest_until(self._clock.edges_until(self._kernel.now_ps))
-        self._kernel.at(self._clock.time_ps(self._edge + 1), self._on_edge, priority=CLOCK)
+        if not self._awake:
+            self._awake = True
+            self._rest()
+            self._quiet = [0] * len(self._domains)
+            self._schedule()
 
-    def _rest_until(self, edge: int) -> None:
-        """Pass over edges on which the unit is quiescent."""
-        count = edge - self._edge
-        if count <= 0:
-            return
-        if self._skip:
-            self.cycles.skipped += count
-        else:
-            still = self._engine.run(self._pins, 1, count, self._clock.time_ps(edge))
-            self.cycles.stepped += count
-            if still != count:
-                self._report(self._edge + still + 1)
-        self._edge = edge
+    def _schedule(self) -> None:
+        time_ps = min(
+            clock.time_ps(edge + 1) for clock, edge in zip(self._clocks, self._edges, strict=True)
+        )
+        self._kernel.at(time_ps, self._on_edge, priority=CLOCK)
 
-    def _report(self, edge: int) -> None:
+    def _rest(self) -> None:
+        """Pass over the edges up to now, on which the unit was quiescent.
+
+        Those at this very instant are included: an event now comes after them.
+        """
+        now_ps = self._kernel.now_ps
+        until = [clock.edges_until(now_ps) for clock in self._clocks]
+        if until == self._edges:
+            return
+        if not self._skip:
+            grid = Grid(
+                periods_ps=tuple(clock.period_ps for clock in self._clocks),
+                next_ps=tuple(
+                    clock.time_ps(edge + 1)
+                    for clock, edge in zip(self._clocks, self._edges, strict=True)
+                ),
+                until_ps=now_ps,
+                now=self._now,
+            )
+            self._set_now()
+            changed_ps = self._engine.run(self._pins, grid)
+            if changed_ps is not None:
+                self._report(changed_ps)
+        for i, domain in enumerate(self._domains):
+            count = max(0, until[i] - self._edges[i])
+            if self._skip:
+                self.cycles[domain].skipped += count
+            else:
+                self.cycles[domain].stepped += count
+            self._edges[i] += count
+
+    def _set_now(self) -> None:
+        if self._now is not None:
+            pin, domain = self._now
+            self._pins[pin] = self._edges[domain]
+
+    def _report(self, time_ps: int) -> None:
         raise QuiescenceError(
-            f"{self._idle} was high and nothing was offered, yet the edge at"
-            f" {self._clock.time_ps(edge)} ps changed the unit's state"
+            f"{' and '.join(self._idle)} said idle and nothing was offered, yet the edge at"
+            f" {time_ps} ps changed the unit's state"
         )
 
     def _on_edge(self) -> None:
+        now_ps = self._kernel.now_ps
         pins = self._pins
         offered = False
         for name, queue in self._queues.items():
@@ -141,19 +195,35 @@ class ClockedUnit:
             if queue:
                 pins[f"{name}__payload"] = queue[0]
                 offered = True
-        self._edge += 1
-        self.cycles.stepped += 1
-        seen = self._engine.step(pins, 1, self._kernel.now_ps)
-        quiet = bool(seen[self._idle]) and not offered
-        if quiet:
-            if self._engine.changed:
-                self._report(self._edge)
-            self._awake = False
-        else:
-            self._kernel.at(self._clock.time_ps(self._edge + 1), self._on_edge, priority=CLOCK)
+        self._set_now()
+        mask = 0
+        for i, clock in enumerate(self._clocks):
+            if clock.time_ps(self._edges[i] + 1) == now_ps:
+                mask |= 1 << i
+                self._edges[i] += 1
+                self.cycles[self._domains[i]].stepped += 1
+        seen = self._engine.step(pins, mask, now_ps)
+        idle = not offered and all(seen[pin] for pin in self._idle)
+        self._settle(mask, idle)
         for name, queue in self._queues.items():
-            if pins[f"{name}__valid"] and seen[f"{name}__ready"]:
+            if mask >> self._inputs[name] & 1 and queue and seen[f"{name}__ready"]:
                 queue.popleft()
-        for name in self._outputs:
-            if seen[f"{name}__valid"]:
+        for name, domain in self._outputs.items():
+            if mask >> domain & 1 and seen[f"{name}__valid"]:
                 self._listeners[name](seen[f"{name}__payload"])
+
+    def _settle(self, mask: int, idle: bool) -> None:
+        """Go to sleep if the unit is quiescent, else take the next edge too."""
+        changed = self._engine.changed
+        if idle and changed and len(self._domains) == 1:
+            self._report(self._kernel.now_ps)
+        for i in range(len(self._domains)):
+            if not idle or changed:
+                self._quiet[i] = 0
+            elif mask >> i & 1:
+                self._quiet[i] += 1
+        known = changed is not None or len(self._domains) == 1
+        enough = 1 if known else SETTLE_EDGES
+        self._awake = min(self._quiet) < enough
+        if self._awake:
+            self._schedule()

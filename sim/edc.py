@@ -48,11 +48,11 @@ class EdcControl:
         self._unit = ClockedUnit(
             engine,
             kernel,
-            clock,
-            inputs=("command", "verdict", "draft"),
-            outputs=("decision",),
+            {"pim": clock},
+            inputs={"command": "pim", "verdict": "pim", "draft": "pim"},
+            outputs={"decision": "pim"},
             levels={"boundaries": packed, "recheck": int(recheck), "explore": explore},
-            idle="idle_pim",
+            idle={"pim": "idle_pim"},
             skip=skip,
         )
 
@@ -79,4 +79,4 @@ class EdcControl:
 
     def finish(self) -> Cycles:
         """Account for the cycles up to now."""
-        return self._unit.finish()
+        return self._unit.finish()["pim"]

@@ -4,23 +4,31 @@
 from typing import Any
 
 from ahasd.rtl.configs import Unit
-from ahasd.sim.ports import Pins
+from ahasd.sim.ports import Grid, Pins
 
 
 class GoldenEngine:
-    """A golden model behind the engine interface."""
+    """A golden model behind the engine interface.
 
-    changed = None
+    A model of several clock domains tells in `changed` whether its last edge changed anything.
+    """
 
     def __init__(self, unit: Unit, params: Any) -> None:
         self.model = unit.load_golden()(params)
+
+    @property
+    def changed(self) -> bool | None:
+        """See `Engine`."""
+        return getattr(self.model, "changed", None)
 
     def step(self, pins: Pins, clocks: int, time_ps: int) -> dict[str, int]:
         """Take one edge; see `Engine`."""
         return self.model.step(pins, clocks)
 
-    def run(self, pins: Pins, clocks: int, count: int, time_ps: int) -> int:
-        """Take `count` edges; see `Engine`."""
-        for _ in range(count):
-            self.model.step(pins, clocks)
-        return count
+    def run(self, pins: Pins, grid: Grid) -> int | None:
+        """Take every edge of a grid; see `Engine`."""
+        for time_ps, clocks, now in grid.edges(pins):
+            self.step(now, clocks, time_ps)
+            if self.changed:
+                return time_ps
+        return None

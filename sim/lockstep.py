@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ahasd import UserError
-from ahasd.sim.ports import Engine, Pins
+from ahasd.sim.ports import Engine, Grid, Pins
 from ahasd.sim.rtl.engine import WaveEngine
 
 WINDOW_CYCLES = 200
@@ -68,11 +68,11 @@ class LockstepEngine:
             raise self._difference(seen, expected, time_ps)
         return seen
 
-    def run(self, pins: Pins, clocks: int, count: int, time_ps: int) -> int:
+    def run(self, pins: Pins, grid: Grid) -> int | None:
         """Take edges on both, which are quiescent; see `Engine`."""
-        still = self._engine.run(pins, clocks, count, time_ps)
-        self._reference.run(pins, clocks, count, time_ps)
-        return still
+        changed_ps = self._engine.run(pins, grid)
+        self._reference.run(pins, grid)
+        return changed_ps
 
     def _difference(self, seen: Pins, expected: Pins, time_ps: int) -> LockstepError:
         pin = next(name for name in expected if seen[name] != expected[name])

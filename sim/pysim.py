@@ -7,7 +7,7 @@ from amaranth.hdl import ClockDomain, Module, Signal, Value
 from amaranth.sim import Simulator
 
 from ahasd.rtl.configs import Unit
-from ahasd.sim.ports import Pins
+from ahasd.sim.ports import Grid, Pins
 
 HALF_CYCLE = 1e-9
 """The simulator's own time per half cycle; the system's time never enters it."""
@@ -16,7 +16,7 @@ HALF_CYCLE = 1e-9
 class PysimEngine:
     """A unit in the Amaranth simulator behind the engine interface."""
 
-    changed = None
+    changed: bool | None = None
 
     def __init__(self, unit: Unit, params: Any) -> None:
         component = unit.load_hardware()(params)
@@ -64,8 +64,10 @@ class PysimEngine:
         self._simulator.advance()
         return self._seen
 
-    def run(self, pins: Pins, clocks: int, count: int, time_ps: int) -> int:
-        """Take `count` edges; see `Engine`."""
-        for _ in range(count):
-            self.step(pins, clocks, time_ps)
-        return count
+    def run(self, pins: Pins, grid: Grid) -> int | None:
+        """Take every edge of a grid; see `Engine`."""
+        for time_ps, clocks, now in grid.edges(pins):
+            self.step(now, clocks, time_ps)
+            if self.changed:
+                return time_ps
+        return None

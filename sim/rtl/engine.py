@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ahasd.rtl.configs import Unit
-from ahasd.sim.ports import Pins
+from ahasd.sim.ports import Grid, Pins
 from ahasd.sim.rtl.build import ENTRY, LIBRARY, build
 from ahasd.sim.rtl.wrapper import WORD_BITS, Pin, layout
 
 WORD_MASK = (1 << WORD_BITS) - 1
+NO_WORD = WORD_MASK
 
 
 class _Words:
@@ -60,7 +61,15 @@ class RtlEngine:
         library.ahasd_destroy.argtypes = [ctypes.c_void_p]
         library.ahasd_destroy.restype = None
         library.ahasd_step.argtypes = [ctypes.c_void_p, ctypes.c_uint32, words, words]
-        library.ahasd_run.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, words]
+        library.ahasd_run.argtypes = [
+            ctypes.c_void_p,
+            words,
+            words,
+            ctypes.c_uint64,
+            words,
+            ctypes.c_uint64,
+            ctypes.c_uint32,
+        ]
         library.ahasd_run.restype = ctypes.c_uint64
         self._model = library.ahasd_create()
         self.changed = False
@@ -83,10 +92,22 @@ class RtlEngine:
         )
         return self._out.read()
 
-    def run(self, pins: Pins, clocks: int, count: int, time_ps: int) -> int:
-        """Take up to `count` edges; see `Engine`."""
+    def run(self, pins: Pins, grid: Grid) -> int | None:
+        """Take every edge of a grid; see `Engine`."""
         self._in.write(pins)
-        return self._library.ahasd_run(self._model, clocks, count, self._in.array)
+        numbers = ctypes.c_uint64 * len(grid.periods_ps)
+        pin, domain = grid.now or ("", 0)
+        word = next((each.offset for each in self._in.pins if each.name == pin), NO_WORD)
+        changed_ps = self._library.ahasd_run(
+            self._model,
+            numbers(*grid.periods_ps),
+            numbers(*grid.next_ps),
+            grid.until_ps,
+            self._in.array,
+            word,
+            domain,
+        )
+        return changed_ps or None
 
 
 class WaveEngine(RtlEngine):

@@ -146,14 +146,25 @@ int ahasd_step(Model *model, uint32_t clocks, const uint64_t *in, uint64_t *out)
   return model->rise(clocks);
 }}
 
-// Up to `count` edges with the same inputs; returns how many came before one that changed state.
-uint64_t ahasd_run(Model *model, uint32_t clocks, uint64_t count, const uint64_t *in) {{
+// Every edge up to a time with the same inputs, but for a word that counts the edges of a domain;
+// returns the time of the first edge that changed state, 0 if none did.
+uint64_t ahasd_run(Model *model, const uint64_t *periods, uint64_t *next, uint64_t until,
+                   uint64_t *in, uint64_t now_word, uint32_t now_domain) {{
   model->load(in);
-  for (uint64_t i = 0; i < count; i++) {{
+  for (;;) {{
+    uint64_t time = next[0];
+    for (size_t i = 1; i < {len(domains)}; i++) if (next[i] < time) time = next[i];
+    if (time > until) return 0;
+    uint32_t clocks = 0;
+    for (size_t i = 0; i < {len(domains)}; i++)
+      if (next[i] == time) {{ clocks |= 1u << i; next[i] += periods[i]; }}
     model->settle();
-    if (model->rise(clocks)) return i;
+    if (model->rise(clocks)) return time;
+    if (now_word != UINT64_MAX && (clocks >> now_domain & 1)) {{
+      in[now_word]++;
+      model->load(in);
+    }}
   }}
-  return count;
 }}
 
 Model *ahasd_create() {{

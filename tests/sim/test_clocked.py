@@ -17,7 +17,6 @@ class Doubler:
         self.result: int | None = None
         self.changed = False
         self.edges: list[int] = []
-        self.rested = 0
 
     def step(self, pins, clocks, time_ps):
         self.edges.append(time_ps)
@@ -39,24 +38,23 @@ class Doubler:
             self.changed = False
         return seen
 
-    def run(self, pins, clocks, count, time_ps):
-        for done in range(count):
-            self.step(pins, clocks, time_ps)
+    def run(self, pins, grid):
+        for time_ps, clocks, changing in grid.edges(pins):
+            self.step(changing, clocks, time_ps)
             if self.changed:
-                return done
-        self.rested += count
-        return count
+                return time_ps
+        return None
 
 
 def unit(kernel, engine, *, phase_ps=0, skip=True):
     return ClockedUnit(
         engine,
         kernel,
-        Clock(period_ps=1250, phase_ps=phase_ps),
-        inputs=("number",),
-        outputs=("double",),
+        {"pim": Clock(period_ps=1250, phase_ps=phase_ps)},
+        inputs={"number": "pim"},
+        outputs={"double": "pim"},
         levels={},
-        idle="idle",
+        idle={"pim": "idle"},
         skip=skip,
     )
 
@@ -100,7 +98,7 @@ def test_stepped_and_skipped_cycles_add_up_and_only_quiescent_ones_are_skipped()
     kernel.at(1_000_000, clocked.send, "number", 1)
     kernel.at(2_000_000, lambda: None)
     kernel.run()
-    cycles = clocked.finish()
+    cycles = clocked.finish()["pim"]
     assert cycles.stepped + cycles.skipped == 2_000_000 // 1250
     assert cycles.stepped == len(engine.edges)
     # One edge to find it idle at the start; transfer, two of work, result, and one to rest.
@@ -117,7 +115,7 @@ def test_clocking_every_cycle_gives_the_same_transfers_at_the_same_times():
         for time_ps in (3_000, 90_001, 91_000, 500_000):
             kernel.at(time_ps, clocked.send, "number", time_ps)
         kernel.run()
-        cycles = clocked.finish()
+        cycles = clocked.finish()["pim"]
         if not skip:
             assert cycles.skipped == 0
             assert cycles.stepped == len(engine.edges) == kernel.now_ps // 1250

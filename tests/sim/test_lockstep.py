@@ -6,6 +6,7 @@ import pytest
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.lockstep import WINDOW_CYCLES, LockstepEngine, LockstepError
+from ahasd.sim.ports import Grid
 from ahasd.sim.registry import make_engine
 from ahasd.sim.rtl.engine import RtlEngine, WaveEngine
 
@@ -34,7 +35,7 @@ def test_equal_engines_run_through(tmp_path):
         assert engine.step(pins, 1, edge) == alone.step(pins, 1, edge)
     quiet = PINS | {"draft__valid": 0}
     engine.step(quiet, 1, 100)
-    assert engine.run(quiet, 1, 10, 101) == 10
+    assert engine.run(quiet, Grid((1250,), (126_250,), 200_000)) is None
     assert list(tmp_path.iterdir()) == []
 
 

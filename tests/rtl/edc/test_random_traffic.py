@@ -4,6 +4,7 @@
 import pytest
 
 from ahasd.rtl.configs import UNITS
+from ahasd.sim.ports import Grid
 from ahasd.sim.registry import make_engine
 
 EDGES = {"rtl": 20_000, "pysim": 8_000}
@@ -47,7 +48,7 @@ def test_idle_and_no_input_means_that_an_edge_changes_no_state(configuration, tr
         if engine.step(quiet, 1, edge)["idle_pim"]:
             rests += 1
             assert not engine.changed
-            assert engine.run(quiet, 1, 3, edge) == 3
+            assert engine.run(quiet, Grid((1,), (1,), 3)) is None
     assert rests > 1000
 
 
@@ -57,9 +58,10 @@ def test_running_many_edges_at_once_stops_at_the_first_that_changes_state(traffi
     quiet = traffic(params, 0).pins({}) | dict.fromkeys(
         ("draft__valid", "verdict__valid", "command__valid"), 0
     )
-    assert engine.run(quiet, 1, 50, 0) == 0, "it is still clearing its table"
+    fifty = Grid(periods_ps=(10,), next_ps=(10,), until_ps=500)
+    assert engine.run(quiet, fifty) == 10, "it is still clearing its table"
     for edge in range(params.pht_entries):
         engine.step(quiet, 1, edge)
-    assert engine.run(quiet, 1, 50, 0) == 50
-    assert engine.run(quiet | {"draft__valid": 1}, 1, 50, 0) == 0
+    assert engine.run(quiet, fifty) is None
+    assert engine.run(quiet | {"draft__valid": 1}, fifty) == 10
     assert engine.step(quiet, 1, 0)["outstanding"] == 1
