@@ -10,6 +10,7 @@ from ahasd import UserError
 from ahasd.gen import yosys
 from ahasd.gen.manifest import describe, find, to_json
 from ahasd.gen.names import check_module_name
+from ahasd.gen.widths import pad_constants
 
 
 def to_verilog(component: wiring.Component, module: str) -> str:
@@ -21,8 +22,8 @@ def to_verilog(component: wiring.Component, module: str) -> str:
     vector that it drives makes loops for tools that schedule whole vectors.
     """
     return yosys.run(
-        rtlil.convert(component, name=module, emit_src=False),
-        ["proc -norom", "memory_collect", "write_verilog -noattr -noparallelcase"],
+        pad_constants(rtlil.convert(component, name=module, emit_src=False)),
+        ["proc -norom -noopt", "memory_collect", "write_verilog -noattr -noparallelcase"],
     )
 
 

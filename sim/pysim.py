@@ -22,19 +22,22 @@ class PysimEngine:
         component = unit.load_hardware()(params)
         top = Module()
         top.submodules.unit = component
-        self._domains = []
-        for name in unit.domains:
+        # One signal, so that coincident edges come in one step of the simulator.
+        self._clock_bits = Signal(len(unit.domains))
+        self._reset_bits = Signal(len(unit.domains))
+        for i, name in enumerate(unit.domains):
             domain = ClockDomain(name)
             top.domains += domain
-            self._domains.append(domain)
+            reset: Any = domain.rst
+            top.d.comb += [domain.clk.eq(self._clock_bits[i]), reset.eq(self._reset_bits[i])]
         self._inputs: dict[str, Value] = {}
         self._outputs: dict[str, Value] = {}
         for path, member, value in component.signature.flatten(component):
             group = self._inputs if member.flow.name == "In" else self._outputs
             group["__".join(map(str, path))] = Value.cast(value)
         self._pins: Pins = dict.fromkeys(self._inputs, 0)
-        self._clocks = (1 << len(self._domains)) - 1
-        self._reset = 1
+        self._clocks = (1 << len(unit.domains)) - 1
+        self._reset = self._clocks
         self._seen: dict[str, int] = {}
         self._simulator = Simulator(top)
         self._simulator.add_testbench(self._drive)
@@ -42,19 +45,14 @@ class PysimEngine:
         self._reset = 0
 
     async def _drive(self, context: Any) -> None:
-        clocks: list[Signal] = [domain.clk for domain in self._domains]
-        resets: list[Any] = [domain.rst for domain in self._domains]
         while True:
-            for reset in resets:
-                context.set(reset, self._reset)
+            context.set(self._reset_bits, self._reset)
             for name, signal in self._inputs.items():
                 context.set(signal, self._pins[name])
             self._seen = {name: context.get(signal) for name, signal in self._outputs.items()}
-            for i, clock in enumerate(clocks):
-                context.set(clock, self._clocks >> i & 1)
+            context.set(self._clock_bits, self._clocks)
             await context.delay(HALF_CYCLE)
-            for clock in clocks:
-                context.set(clock, 0)
+            context.set(self._clock_bits, 0)
             await context.delay(HALF_CYCLE)
 
     def step(self, pins: Pins, clocks: int, time_ps: int) -> dict[str, int]:
