@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from ahasd.rtl.edc.params import EdcParams
+from ahasd.rtl.queues.params import QueuesParams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +78,32 @@ UNITS = {
                 "paper": EdcParams(),
                 "small": EdcParams(history=4, bucket_width=2, llr_width=2),
                 "test": EdcParams(history=2, bucket_width=1, llr_width=2, entropy_fraction_width=4),
+            },
+        ),
+        Unit(
+            name="queues",
+            does="asynchronous queue controllers between PIM and NPU",
+            hardware="ahasd.rtl.queues.unit:QueuesUnit",
+            golden="ahasd.rtl.queues.golden:QueuesGolden",
+            domains=("pim", "npu"),
+            configurations={
+                "paper": QueuesParams(
+                    draft_batches=64, feedback_entries=32, preverify_entries=16, batch_width=7
+                ),
+                "small": QueuesParams(),
+                "test": QueuesParams(
+                    draft_batches=2,
+                    feedback_entries=2,
+                    preverify_entries=2,
+                    batch_tokens=2,
+                    token_width=2,
+                    epoch_width=2,
+                    branch_width=1,
+                    batch_width=2,
+                    npu_cycles_width=2,
+                    kv_width=2,
+                    task_width=1,
+                ),
             },
         ),
     )
