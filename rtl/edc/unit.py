@@ -100,6 +100,8 @@ class EdcUnit(wiring.Component):
         pht_write = pht.write_port(domain="pim")
         pht_train = pht.read_port(domain="comb")
         pht_predict = pht.read_port(domain="comb")
+        # Kept for the proofs (properties.py); no ports.
+        self.pht_write, self.pht_train, self.pht_predict = pht_write, pht_train, pht_predict
         in_flight_shape = data.StructLayout({"bucket": bucket_shape, "index": params.index_width})
         m.submodules.in_flight = in_flight = Memory(
             shape=in_flight_shape, depth=1 << params.llr_width, init=()

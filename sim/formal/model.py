@@ -20,7 +20,7 @@ RESET_EDGES = 8
 class Register:
     """A flip-flop of the unit, with the literals of its present value and of its input."""
 
-    name: str
+    names: tuple[str, ...]
     now: int
     data: int
 
@@ -107,7 +107,7 @@ class Model:
             following = aig.choose(edges[flop.domain], data, now)
             self.registers[held[flop.output]] = following ^ inverted[flop.output]
             if not flop.observer:
-                unit[flop.domain].append(Register(flop.name, now, data))
+                unit[flop.domain].append(Register(flop.names, now, data))
         self.still = {name: unit[still.domain] for name, still in properties.still.items()}
         self.nets = {
             name: [literals[bit] if bit in literals else aig.free() for bit in bits]
@@ -133,7 +133,7 @@ class Model:
         allowed = aig.both(condition, reset ^ 1)
         if still.settled is not None:
             pattern = re.compile(f"(?:{still.settled})(?:\\[\\d+\\])?$")
-            settled = [each for each in every if pattern.search(each.name)]
+            settled = [each for each in every if any(map(pattern.search, each.names))]
             if not settled:
                 raise ValueError(f"{name!r}: no flip-flop is called {still.settled!r}")
             allowed = aig.both(allowed, any_moves(settled) ^ 1)

@@ -24,11 +24,10 @@ COMMANDS = (
     "flatten -noscopeinfo",
     "memory_collect",
     "memory_map",
-    "async2sync -nolower",
     "dffunmap",
     "techmap",
     "aigmap",
-    "setattr -set keep 1 t:$_DFF_P_",  # a flip-flop that nothing reads is a flip-flop too
+    "setattr -set keep 1 t:$_DFF_*",  # a flip-flop that nothing reads is a flip-flop too
     "opt_clean",
     "write_json design.json",
 )
@@ -90,12 +89,15 @@ class Flop:
     """A flip-flop of one bit, or a bit of a memory word."""
 
     output: Bit
-    """Its net."""
     data: Bit
     domain: str
-    name: str
-    observer: bool
-    """It belongs to the properties, not to the unit."""
+    names: tuple[str, ...]
+    """Those of its net, the deepest in the hierarchy first; `?` if it has none."""
+
+    @property
+    def observer(self) -> bool:
+        """Whether it belongs to the properties, not to the unit."""
+        return "." not in self.names[0] and self.names[0] != "?"
 
 
 @dataclass(frozen=True)
@@ -139,10 +141,15 @@ class Netlist:
         self.flops: list[Flop] = []
         ranked: list[tuple[int, Check]] = []
         self._gates: dict[Bit, tuple[Bit, ...]] = {}
-        undefined = count(-1, -1)  # every use is a net of its own
+        self._unnamed = count(-1, -1)
 
         def read(bit: Bit) -> Bit:
-            return bit if bit in ("0", "1") or isinstance(bit, int) else next(undefined)
+            # Every use of an undefined constant is a net of its own.
+            return bit if bit in ("0", "1") or isinstance(bit, int) else next(self._unnamed)
+
+        def names_of(bit: Bit) -> tuple[str, ...]:
+            found = names.get(bit, ["?"])
+            return tuple(sorted(found, key=lambda name: (-name.count("."), len(name))))
 
         for cell in module["cells"].values():
             pins = {name: read(bits[0]) for name, bits in cell["connections"].items() if bits}
@@ -151,21 +158,38 @@ class Netlist:
                     self._gates[pins["Y"]] = pins["A"], pins["B"]
                 case "$_NOT_":
                     self._gates[pins["Y"]] = (pins["A"],)
-                case "$_DFF_P_":
-                    called = names.get(pins["Q"], [])
-                    inside = [name for name in called if "." in name]
-                    name = min(inside or called or ["?"], key=len)
+                case "$_DFF_P_" | "$_DFF_PP0_" | "$_DFF_PP1_" as kind:
+                    called = names_of(pins["Q"])
                     if pins["C"] not in clocks:
-                        raise YosysError(f"{name} has a clock of its own")
-                    observer = bool(called) and not inside
-                    flop = Flop(pins["Q"], pins["D"], clocks[pins["C"]], name, observer)
-                    self.flops.append(flop)
+                        raise YosysError(f"{called[0]} has a clock of its own")
+                    output, data = pins["Q"], pins["D"]
+                    if "R" in pins:
+                        held = next(self._unnamed)
+                        self._set_while(pins["R"], kind[-2] == "1", held, output)
+                        output = next(self._unnamed)
+                        self._set_while(pins["R"], kind[-2] == "1", data, output)
+                        output, data = held, output
+                    self.flops.append(Flop(output, data, clocks[pins["C"]], called))
                 case "$check":
                     rank = int(cell["parameters"]["PRIORITY"], 2)  # falls in order of source
                     ranked.append((-rank, _check(cell, pins["A"], pins["EN"])))
                 case other:
                     raise YosysError(f"a cell of type {other} is no gate")
         self.checks = [check for _, check in sorted(ranked, key=lambda pair: pair[0])]
+
+    def _set_while(self, reset: Bit, value: bool, source: Bit, target: Bit) -> None:
+        """Make a net that is a source, but a fixed value while an asynchronous reset is on."""
+        off = next(self._unnamed)
+        self._gates[off] = (reset,)
+        if value:
+            inverse, neither = next(self._unnamed), next(self._unnamed)
+            self._gates |= {
+                inverse: (source,),
+                neither: (off, inverse),
+                target: (neither,),
+            }
+        else:
+            self._gates[target] = off, source
 
     def gates(self, aig: Aig, leaves: Mapping[Bit, int]) -> dict[Bit, int]:
         """Build all gates; return the literal of every net.

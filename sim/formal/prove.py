@@ -161,7 +161,7 @@ def _decide(
     if not cycles[-1][bad]:
         raise EngineError(f"the trace of {engine} does not show {name!r}")
     moved = tuple(
-        flop.name
+        flop.names[0]
         for flop in model.still.get(name, ())
         if cycles[-1][flop.now] != cycles[-1][flop.data]
     )

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs of a unit, and of a unit with a fault, for the tests of every unit."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from ahasd.rtl.configs import UNITS, Unit
+from ahasd.rtl.lib.properties import Proof, Properties
+from ahasd.sim.formal.model import Model
+from ahasd.sim.formal.prove import Result, decide, prove
+from ahasd.sim.formal.record import rows, timeless
+
+RECORD = Path(__file__).resolve().parents[2] / "docs" / "proofs.json"
+
+
+@pytest.fixture
+def recorded() -> Callable[[str], list[dict[str, Any]]]:
+    """Read what docs/proofs.json says of a unit."""
+
+    def read(name: str) -> list[dict[str, Any]]:
+        return [row for row in json.loads(RECORD.read_text())["proofs"] if row["unit"] == name]
+
+    return read
+
+
+@pytest.fixture
+def holds_as_recorded(tmp_path: Path, recorded: Callable[..., Any]) -> Callable[[str, Proof], None]:
+    """Decide a proof: all of it must hold, and be what docs/proofs.json says."""
+
+    def check(name: str, proof: Proof) -> None:
+        results = decide(UNITS[name], proof, tmp_path)
+        assert [str(result) for result in results if not result.holds] == []
+        found = timeless(rows(UNITS[name], proof, results))
+        known = timeless(recorded(name))
+        missing = [row for row in found if row not in known]
+        assert missing == [], f"run `python docs/prove.py {name}`"
+
+    return check
+
+
+@pytest.fixture
+def mutant(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], Unit]:
+    """Make a unit of the catalogue from its source `unit.py` with a text replaced."""
+
+    def make(name: str, before: str, after: str) -> Unit:
+        source = (files("ahasd.rtl") / name / "unit.py").read_text()
+        assert source.count(before) == 1, f"the source has changed: {before!r}"
+        module = ModuleType(f"{name}_mutant")
+        exec(compile(source.replace(before, after), f"{name}_mutant", "exec"), module.__dict__)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        hardware = UNITS[name].hardware.rpartition(":")[2]
+        return replace(UNITS[name], hardware=f"{module.__name__}:{hardware}")
+
+    return make
+
+
+@pytest.fixture
+def refute(tmp_path: Path) -> Callable[..., list[Result]]:
+    """Try to prove properties of a unit in a configuration, and expect counterexamples."""
+
+    def check(
+        unit: Unit,
+        properties: Callable[[Any], Properties],
+        names: Iterable[str],
+        configuration: str = "test",
+    ) -> list[Result]:
+        model = Model(properties(unit.load_hardware()(unit.configurations[configuration])))
+        results = [prove(model, name, tmp_path) for name in names]
+        for result in results:
+            assert result.verdict == "refuted", str(result)
+            assert result.waves is not None
+            assert result.waves.exists()
+        return results
+
+    return check
