@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from ahasd.rtl.edc.params import EdcParams
+from ahasd.rtl.gtsu.params import GtsuParams
 from ahasd.rtl.queues.params import QueuesParams
 
 
@@ -78,6 +79,18 @@ UNITS = {
                 "paper": EdcParams(),
                 "small": EdcParams(history=4, bucket_width=2, llr_width=2),
                 "test": EdcParams(history=2, bucket_width=1, llr_width=2, entropy_fraction_width=4),
+            },
+        ),
+        Unit(
+            name="gtsu",
+            does="gated task scheduling unit",
+            hardware="ahasd.rtl.gtsu.unit:GtsuUnit",
+            golden="ahasd.rtl.gtsu.golden:GtsuGolden",
+            domains=("pim",),
+            configurations={
+                "paper": GtsuParams(),
+                "small": GtsuParams(ranks=8, task_entries=4, id_width=3),
+                "test": GtsuParams(ranks=2, task_entries=2, id_width=2),
             },
         ),
         Unit(
