@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the generated parts of README and docs: everything between `<!-- begin: x -->` markers.
+"""Write the generated parts of README and docs.
 
-python docs/generate.py          rewrite the pages
-python docs/generate.py --check  exit 1 if a page is out of date
+They are everything between `<!-- begin: x -->` markers, and a timing diagram `docs/units/x.svg` for
+every WaveJSON file `docs/units/x.wave.json`.
+
+python docs/generate.py          rewrite them
+python docs/generate.py --check  exit 1 if one is out of date
 """
 
 import io
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import wavedrom
 from rich.console import Console
 
 from ahasd.gen.emit import write
@@ -27,7 +33,8 @@ from ahasd.system.simulate import prepare, simulate
 from ahasd.system.stats import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/configuration.md", "docs/platforms.md", "docs/units/edc.md")
+DOCS = ROOT / "docs"
+MARKED = re.compile(r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name) -->", re.DOTALL)
 
 
 def units() -> str:
@@ -89,19 +96,28 @@ def run_output() -> str:
     return "```text\n" + "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n```"
 
 
-def edc_ports() -> str:
-    """Return the port table of the EDC in its paper configuration."""
-    with TemporaryDirectory() as folder:
-        _, manifest = write("edc", "paper", Path(folder))
-        ports = json.loads(manifest.read_text())["ports"]
-    rows = []
-    for port in ports:
-        packing = ", ".join(
-            f"{field['name']} [{field['offset'] + field['width'] - 1}:{field['offset']}]"
-            for field in port.get("fields", ())
+def packing(port: dict[str, Any], name: str = "", offset: int = 0) -> str:
+    """Tell what the bits of a port, or of a field of it, mean; the lowest first."""
+    if "fields" in port:
+        return ", ".join(
+            packing(field, f"{name}.{field['name']}".lstrip("."), offset + field["offset"])
+            for field in port["fields"]
         )
-        values = ", ".join(f"{value} {name}" for name, value in port.get("values", {}).items())
-        rows.append((f"`{port['name']}`", port["direction"], str(port["width"]), packing + values))
+    high = offset + port["width"] - 1
+    bits = f"{name} [{offset if high == offset else f'{high}:{offset}'}]" if name else ""
+    values = ", ".join(f"{value} {member}" for member, value in port.get("values", {}).items())
+    return f"{bits} ({values})" if bits and values else bits or values
+
+
+def ports(unit: str) -> str:
+    """Return the port table of a unit in its paper configuration."""
+    with TemporaryDirectory() as folder:
+        _, manifest = write(unit, "paper", Path(folder))
+        listed = json.loads(manifest.read_text())["ports"]
+    rows = [
+        (f"`{port['name']}`", port["direction"], str(port["width"]), packing(port))
+        for port in listed
+    ]
     return markdown_table(("port", "direction", "bits", "packing"), rows, text_columns=4)
 
 
@@ -110,36 +126,60 @@ GENERATED: dict[str, Callable[[], str]] = {
     "units": units,
     "schemes": schemes,
     "run": run_output,
-    "edc-ports": edc_ports,
     "keys": key_table,
+    **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},
 }
 
 
+def pages() -> Iterator[Path]:
+    """Yield every page that has a generated part."""
+    for path in (ROOT / "README.md", *sorted(DOCS.glob("**/*.md"))):
+        if set(MARKED.findall(path.read_text(encoding="utf-8"))) & set(GENERATED):
+            yield path
+
+
 def filled(text: str) -> str:
-    """Return a page with its generated parts made anew."""
+    """Return a page with its generated parts made anew; other parts stay."""
 
     def replace(match: re.Match[str]) -> str:
         name = match["name"]
+        if name not in GENERATED:
+            return match[0]
         return f"<!-- begin: {name} -->\n{GENERATED[name]()}\n<!-- end: {name} -->"
 
-    pattern = r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name) -->"
-    return re.sub(pattern, replace, text, flags=re.DOTALL)
+    return MARKED.sub(replace, text)
+
+
+def drawn(wave: str) -> str:
+    """Return the SVG of a timing diagram in WaveJSON, on white."""
+    drawing = wavedrom.render(wave)
+    assert drawing is not None
+    drawing.elements.insert(1, drawing.rect(size=("100%", "100%"), fill="white"))
+    text = io.StringIO()
+    drawing.write(text, pretty=True, indent=0)
+    return text.getvalue()
+
+
+def outputs() -> Iterator[tuple[Path, str]]:
+    """Yield every generated file with what it should hold."""
+    for page in pages():
+        yield page, filled(page.read_text(encoding="utf-8"))
+    for wave in sorted(DOCS.glob("units/*.wave.json")):
+        yield wave.with_suffix("").with_suffix(".svg"), drawn(wave.read_text(encoding="utf-8"))
 
 
 def main() -> int:
-    """Rewrite the pages, or check them."""
-    stale = []
-    for page in PAGES:
-        path = ROOT / page
-        before = path.read_text(encoding="utf-8")
-        after = filled(before)
-        if before != after:
-            stale.append(page)
-            if "--check" not in sys.argv:
-                path.write_text(after, encoding="utf-8")
-    for page in stale:
-        print(f"{page} {'is out of date' if '--check' in sys.argv else 'rewritten'}")
-    return int(bool(stale) and "--check" in sys.argv)
+    """Rewrite the files, or check them."""
+    check = "--check" in sys.argv
+    stale = False
+    for path, text in outputs():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale = True
+        print(f"{path.relative_to(ROOT)} {'is out of date' if check else 'rewritten'}")
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    return int(stale and check)
 
 
 if __name__ == "__main__":

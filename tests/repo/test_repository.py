@@ -55,21 +55,35 @@ def test_the_wheel_holds_every_file_of_the_tree_and_no_other(tmp_path):
     assert packed == expected
 
 
-def test_the_generated_parts_of_the_pages_are_up_to_date():
-    made = generator()
-    for page in made.PAGES:
-        text = (ROOT / page).read_text(encoding="utf-8")
-        assert made.filled(text) == text, f"{page}: run `python docs/generate.py`"
+def test_every_generated_file_is_up_to_date():
+    for path, text in generator().outputs():
+        name = path.relative_to(ROOT)
+        assert path.read_text(encoding="utf-8") == text, f"{name}: run `python docs/generate.py`"
 
 
 def test_every_generated_part_is_shown_once():
     made = generator()
-    shown = [
-        name
-        for page in made.PAGES
-        for name in re.findall(r"<!-- begin: ([\w-]+) -->", (ROOT / page).read_text())
-    ]
+    shown = [name for page in made.pages() for name in made.MARKED.findall(page.read_text("utf-8"))]
     assert sorted(shown) == sorted(made.GENERATED)
+
+
+def test_every_page_of_a_unit_shows_its_timing_diagrams():
+    for wave in (ROOT / "docs" / "units").glob("*.wave.json"):
+        name = wave.name.removesuffix(".wave.json")
+        assert f"]({name}.svg)" in (wave.parent / f"{name}.md").read_text("utf-8")
+
+
+def test_packing_names_every_field_down_to_the_last():
+    packing = generator().packing
+    entry = {"name": "epoch", "offset": 3, "width": 4}
+    event = {"name": "event", "offset": 0, "width": 1, "values": {"START": 0, "VERDICT": 1}}
+    batch = {"name": "batch", "offset": 1, "width": 2}
+    report = {"name": "report", "offset": 0, "width": 3, "fields": [event, batch]}
+    assert packing({"width": 7, "fields": [report, entry]}) == (
+        "report.event [0] (0 START, 1 VERDICT), report.batch [2:1], epoch [6:3]"
+    )
+    assert packing({"width": 2, "values": {"A": 0, "B": 2}}) == "0 A, 2 B"
+    assert packing({"width": 9}) == ""
 
 
 def test_the_readme_has_the_two_commands_and_ci_runs_them():

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timing diagrams of the units' pages show what the golden models do."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ahasd.rtl.gtsu.golden import GtsuGolden
+from ahasd.rtl.gtsu.params import GtsuParams, Kind, State, Task
+
+UNITS = Path(__file__).resolve().parents[2] / "docs" / "units"
+
+
+def lanes(signals: Iterable[Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each lane of a WaveJSON diagram with what it shows in every cycle."""
+    for signal in signals:
+        if isinstance(signal, list):
+            yield from lanes(signal[1:])
+        elif signal:
+            labels = iter(signal.get("data", ()))
+            shown: list[str] = []
+            for symbol in signal["wave"]:
+                match symbol:
+                    case ".":
+                        shown.append(shown[-1])
+                    case "=":
+                        shown.append(next(labels))
+                    case _:
+                        shown.append(symbol)
+            assert next(labels, None) is None, f"{signal['name']}: a label is not used"
+            yield signal["name"], shown
+
+
+def diagram(unit: str) -> dict[str, list[str]]:
+    text = (UNITS / f"{unit}.wave.json").read_text(encoding="utf-8")
+    found = dict(lanes(json.loads(text)["signal"]))
+    assert len({len(shown) for shown in found.values()}) == 1, "lanes differ in length"
+    return found
+
+
+def test_the_diagram_of_the_gtsu():
+    shown = diagram("gtsu")
+    masks = {"dlm_mask": 0x00FF, "tlm_mask": 0xFF00, "0": 0}
+    pins = {
+        "task__valid": 0,
+        "task__payload": 0,
+        "done__valid": 0,
+        "done__payload": 0,
+        "command__valid": 0,
+        "command__payload": 0,
+        "issue__ready": 1,
+        "drained": 1,
+        "layer_boundary": 0,
+        "compute_request": 0xFFFF,
+        "dlm_mask": masks["dlm_mask"],
+        "tlm_mask": masks["tlm_mask"],
+        "switch_cycles": 3,
+        "drain_max_cycles": 400,
+        "preempt": 1,
+    }
+    golden = GtsuGolden(GtsuParams())
+    golden.step(pins | {"task__valid": 1, "task__payload": Task(Kind.DRAFT, 1).pack()})
+    while not golden.step(pins)["running"]:
+        pass
+    outputs = {
+        "state": {state.name: state.value for state in State},
+        "mask": masks,
+        "compute_grant": masks,
+        "issue__valid": {"0": 0, "1": 1},
+        "running": {"0": 0, "1": 1},
+    }
+    for cycle in range(len(shown["pim_clk"])):
+        given = {
+            name: int(shown[name][cycle]) for name in ("layer_boundary", "drained", "issue__ready")
+        }
+        task = shown["task"][cycle]
+        if task != "x":
+            given |= {"task__valid": 1, "task__payload": Task(Kind[task], 2).pack()}
+        seen = golden.step(pins | given)
+        for name, values in outputs.items():
+            assert values[shown[name][cycle]] == seen[name], f"{name}, cycle {cycle}"
