@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cocotb bench of the GTSU, on the emitted Verilog."""
 
+import re
+
 import pytest
 
-from ahasd.sim.bench import Bench, BenchFailure, available
+from ahasd.gen.emit import write
+from ahasd.sim.bench import BenchFailure, available
 
 SCENARIOS = {
     "no stalls": {"gap": 0.0, "stall": 0.0},
@@ -13,20 +16,11 @@ SCENARIOS = {
 
 
 @pytest.fixture(
-    scope="module",
-    params=[
-        ("verilator", "paper"),
-        ("verilator", "test"),
-        ("icarus", "paper"),
-        ("icarus", "small"),
-    ],
-    ids="-".join,
+    scope="module", params=["verilator-paper", "verilator-test", "icarus-paper", "icarus-small"]
 )
-def bench(request, tmp_path_factory):
-    simulator, configuration = request.param
-    if not available(simulator):
-        pytest.skip(f"{simulator} is not installed")
-    return Bench("gtsu", configuration, simulator, tmp_path_factory.mktemp(simulator))
+def bench(request, make_bench):
+    simulator, configuration = request.param.split("-")
+    return make_bench("gtsu", configuration, simulator)
 
 
 @pytest.mark.bench
@@ -36,12 +30,12 @@ def test_the_emitted_verilog_equals_golden_on_every_edge(bench, scenario):
 
 
 @pytest.mark.bench
-def test_the_bench_fails_on_verilog_with_a_fault(tmp_path):
+def test_the_bench_fails_on_verilog_with_a_fault(make_bench, tmp_path):
     simulator = "icarus" if available("icarus") else "verilator"
-    good = Bench("gtsu", "test", simulator, tmp_path / "good")
-    text = (tmp_path / "good" / "ahasd_gtsu.v").read_text()
-    fault = text.replace("assign halted = timeout | ", "assign halted = timeout & ")
-    assert fault != text
-    good.run(seed=2)
+    source, _ = write("gtsu", "paper", tmp_path)
+    good = r"assign idle_pim = (.+);"
+    fault, count = re.subn(good, r"assign idle_pim = (\1) & ~timeout;", source.read_text())
+    assert count == 1
+    bench = make_bench("gtsu", "paper", simulator, verilog=fault)
     with pytest.raises(BenchFailure, match="golden"):
-        Bench("gtsu", "test", simulator, tmp_path / "bad", verilog=fault).run(seed=2)
+        bench.run(seed=1)
