@@ -8,6 +8,9 @@ from typing import Any
 
 from ahasd.rtl.gtsu.golden import GtsuGolden
 from ahasd.rtl.gtsu.params import GtsuParams, Kind, State, Task
+from ahasd.rtl.queues.golden import NPU, PIM, QueuesGolden, Report, Word
+from ahasd.rtl.queues.params import Event, QueuesParams
+from ahasd.rtl.queues.params import Kind as Part
 
 UNITS = Path(__file__).resolve().parents[2] / "docs" / "units"
 
@@ -80,3 +83,42 @@ def test_the_diagram_of_the_gtsu():
         seen = golden.step(pins | given)
         for name, values in outputs.items():
             assert values[shown[name][cycle]] == seen[name], f"{name}, cycle {cycle}"
+
+
+def test_the_diagram_of_the_queues():
+    shown = diagram("queues")
+    params = QueuesParams()
+    words = {
+        "H1": Word(Part.HEADER, 0, batch=1, length=2),
+        "T1a": Word(Part.TOKEN, 0, token=10),
+        "T1b": Word(Part.TOKEN, 0, token=11),
+        "H2": Word(Part.HEADER, 0, batch=2, length=1),
+        "T2a": Word(Part.TOKEN, 0, token=12),
+        "H3": Word(Part.HEADER, 1, batch=3, length=1),
+        "T3a": Word(Part.TOKEN, 1, token=13),
+    }
+    streams = {
+        "batch_in": {name: word.pack(params) for name, word in words.items()},
+        "batch_out": {name: word.pack(params) for name, word in words.items()},
+        "feedback_in": {"reject": Report(Event.VERDICT).pack(params)},
+        "feedback_out": {"reject": Report(Event.VERDICT).pack(params)},
+    }
+    pins = {f"{name}__ready": 1 for name in ("batch_out", "feedback_out", "preverify_out")}
+    for name in ("batch_in", "feedback_in", "preverify_in"):
+        pins |= {f"{name}__valid": 0, f"{name}__payload": 0}
+    golden = QueuesGolden(params)
+    for cycle in range(len(shown["batch_in"])):
+        given = dict(pins)
+        for name in ("batch_in", "feedback_in"):
+            payload = streams[name].get(shown[name][cycle])
+            if payload is not None:
+                given |= {f"{name}__valid": 1, f"{name}__payload": payload}
+        seen = golden.step(given, PIM | NPU)
+        for name in ("batch_out", "feedback_out"):
+            payload = streams[name].get(shown[name][cycle])
+            assert seen[f"{name}__valid"] == (payload is not None), f"{name}, cycle {cycle}"
+            assert payload in (None, seen[f"{name}__payload"]), f"{name}, cycle {cycle}"
+        for name in ("batch_in", "feedback_in"):
+            assert seen[f"{name}__ready"], f"{name}, cycle {cycle}"
+        for name in ("epoch_pim", "epoch_npu", "flushing", "credits"):
+            assert int(shown[name][cycle]) == seen[name], f"{name}, cycle {cycle}"

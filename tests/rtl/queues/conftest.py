@@ -53,6 +53,7 @@ class Driver:
 
     def wait(self, edges: int = 24) -> dict[str, int]:
         """Let things settle with nothing offered or taken."""
+        seen: dict[str, int] = {}
         for _ in range(edges):
             _, seen = self.edge()
         return seen
@@ -174,11 +175,18 @@ class Scoreboard:
         self._tasks: deque[int] = deque()
         self._load = self._take = self._reject = 0.5
 
+    @property
+    def transactions(self) -> int:
+        """Transfers so far, on all streams."""
+        return sum(self.counts[name] for name in (*STREAMS_IN, *STREAMS_OUT))
+
     def run(self, transactions: int, *, until_quiet: bool = True) -> None:
         """Go on until so many transfers were made on all streams, then drain and check."""
-        goal = sum(self.counts.values()) + transactions
-        while sum(self.counts.values()) < goal:
+        goal = self.transactions + transactions
+        limit = self.counts["edges"] + LIMIT_EDGES * transactions
+        while self.transactions < goal:
             self._edge(active=True)
+            assert self.counts["edges"] < limit, "it hangs"
         if until_quiet:
             for _ in range(3000):
                 self._edge(active=False)
@@ -245,6 +253,7 @@ class Scoreboard:
             "preverify_out__ready": int(not active or rng.random() < self._take),
         }
         mask = self.clocks.mask()
+        self.counts["edges"] += 1
         seen = self.engine.step(pins, mask, 0)
         assert seen["credits"] <= self.params.draft_batches
         assert not seen["bad_word"]
@@ -256,18 +265,19 @@ class Scoreboard:
     def _pim(self, pins: dict[str, int], seen: dict[str, int]) -> None:
         assert seen["epoch_pim"] == self._pim_epoch
         if pins["batch_in__valid"] and seen["batch_in__ready"]:
-            self.counts["pushed"] += 1
+            self.counts["batch_in"] += 1
             self._enter(self._to_push.popleft())
         if pins["preverify_in__valid"] and seen["preverify_in__ready"]:
-            self.counts["tasks"] += 1
+            self.counts["preverify_in"] += 1
             self._tasks.append(pins["preverify_in__payload"])
         if pins["preverify_out__ready"] and seen["preverify_out__valid"]:
+            self.counts["preverify_out"] += 1
             payload = seen["preverify_out__payload"]
             assert payload & (self._epochs - 1) == self._pim_epoch, "a stale task came out"
             while (task := self._tasks.popleft()) != payload:
                 assert task & (self._epochs - 1) != self._pim_epoch, "a task was lost"
         if pins["feedback_out__ready"] and seen["feedback_out__valid"]:
-            self.counts["feedback"] += 1
+            self.counts["feedback_out"] += 1
             payload = seen["feedback_out__payload"]
             report = Report.unpack(payload, self.params)
             assert (report, payload >> report_bits(self.params)) == self._sent.popleft()
@@ -294,10 +304,10 @@ class Scoreboard:
     def _npu(self, pins: dict[str, int], seen: dict[str, int]) -> None:
         assert seen["epoch_npu"] == self._npu_epoch
         if pins["batch_out__ready"] and seen["batch_out__valid"]:
-            self.counts["popped"] += 1
+            self.counts["batch_out"] += 1
             self._arrive(Word.unpack(seen["batch_out__payload"], self.params), seen)
         if pins["feedback_in__valid"] and seen["feedback_in__ready"]:
-            self.counts["reported"] += 1
+            self.counts["feedback_in"] += 1
             report = self._to_report.popleft()
             self._sent.append((report, self._npu_epoch))
             if report.rejects:

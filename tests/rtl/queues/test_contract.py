@@ -44,7 +44,7 @@ def test_feedback_arrives_in_order_and_unchanged_with_the_epoch(queues):
 def test_a_word_crosses_within_the_documented_cycles(make_queues, npu_period):
     queues = make_queues(npu_period=npu_period, phase=11)
     payload = Word(CUT, 0).pack(queues.params)
-    mask = 0
+    mask, seen = 0, {}
     while not mask & PIM:
         mask, seen = queues.edge(batch_in__valid=1, batch_in__payload=payload)
     assert seen["batch_in__ready"]
