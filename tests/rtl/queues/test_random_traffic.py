@@ -43,7 +43,7 @@ def test_nothing_is_lost_doubled_reordered_or_stale(
     engine = make_engine("queues", params, backend)
     board = scoreboard(engine, params, clocks(npu_period=int(1250 * ratio), phase=137), seed=5)
     for _ in range(2):
-        board.run(2500)
+        board.run(4000)
     assert board.counts["flushes"] > 10
     assert board.counts["dropped"] > 5
     assert board.counts["stale"] > 3
