@@ -41,10 +41,11 @@ def units() -> str:
     """Return the table of hardware units."""
     rows = []
     for unit in UNITS.values():
-        hardware = unit.load_hardware()
+        golden = unit.load_golden()
         for name, params in unit.configurations.items():
             sizes = ", ".join(f"{key} {value}" for key, value in vars(params).items())
-            timing = f"{hardware.latency}, {hardware.interval}"
+            model = golden(params)
+            timing = f"{model.latency}, {model.interval}"
             rows.append((f"`{unit.name}`", unit.does, f"`{name}`", sizes, timing))
     header = ("unit", "does", "configuration", "parameters", "latency, interval (cycles)")
     return markdown_table(header, rows, text_columns=4)

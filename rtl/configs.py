@@ -14,6 +14,7 @@ from typing import Any
 from ahasd.rtl.edc.params import EdcParams
 from ahasd.rtl.gtsu.params import GtsuParams
 from ahasd.rtl.queues.params import QueuesParams
+from ahasd.rtl.tvc.params import TvcParams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,25 @@ UNITS = {
                     npu_cycles_width=2,
                     kv_width=2,
                     task_width=1,
+                ),
+            },
+        ),
+        Unit(
+            name="tvc",
+            does="time-aware pre-verification control",
+            hardware="ahasd.rtl.tvc.unit:TvcUnit",
+            golden="ahasd.rtl.tvc.golden:TvcGolden",
+            domains=("pim",),
+            configurations={
+                "paper": TvcParams(cycles_width=64, length_width=32, time_width=64),
+                "small": TvcParams(),
+                "test": TvcParams(
+                    table_entries=2,
+                    cycles_width=8,
+                    length_width=3,
+                    ratio_fraction_width=2,
+                    tokens_width=3,
+                    time_width=10,
                 ),
             },
         ),

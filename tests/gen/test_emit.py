@@ -207,3 +207,10 @@ def test_a_warning_of_yosys_is_an_error():
 def test_an_error_of_yosys_is_told_in_its_own_words():
     with pytest.raises(yosys.YosysError, match="No such command: nonsense"):
         yosys.run(FEEDBACK, ["nonsense"])
+
+
+@pytest.mark.parametrize(("configuration", "cycles"), [("paper", 1298), ("small", 722)])
+def test_the_manifest_of_the_tvc_has_the_cycles_of_its_parameters(configuration, cycles, tmp_path):
+    _, path = write("tvc", configuration, tmp_path)
+    manifest = json.loads(path.read_text())
+    assert (manifest["latency_cycles"], manifest["interval_cycles"]) == (cycles, cycles)
