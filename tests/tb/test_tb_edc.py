@@ -15,9 +15,7 @@ SCENARIOS = {
 }
 
 
-@pytest.fixture(
-    scope="module", params=["verilator-paper", "verilator-test", "icarus-paper", "icarus-small"]
-)
+@pytest.fixture(scope="module", params=["verilator-paper", "icarus-paper", "icarus-small"])
 def bench(request, make_bench):
     simulator, configuration = request.param.split("-")
     return make_bench("edc", configuration, simulator)
@@ -32,10 +30,10 @@ def test_the_emitted_verilog_equals_golden_on_every_edge(bench, scenario):
 @pytest.mark.bench
 def test_the_bench_fails_on_verilog_with_a_fault(make_bench, tmp_path):
     simulator = "icarus" if available("icarus") else "verilator"
-    source, _ = write("edc", "paper", tmp_path)
+    source, _ = write("edc", "test", tmp_path)
     good = r"assign idle_pim = (.+);"
     fault, count = re.subn(good, r"assign idle_pim = (\1) & ~orphan;", source.read_text())
     assert count == 1
-    bench = make_bench("edc", "paper", simulator, verilog=fault)
+    bench = make_bench("edc", "test", simulator, verilog=fault)
     with pytest.raises(BenchFailure, match="golden"):
         bench.run(seed=1)
