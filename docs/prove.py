@@ -9,6 +9,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.formal.prove import decide
@@ -29,20 +30,21 @@ def filled(page: str, recorded: dict) -> str:
 def main() -> int:
     """Prove, print and record; exit 1 if a property does not hold."""
     chosen = sys.argv[1:] or list(UNITS)
-    before = json.loads(RECORD.read_text())["proofs"] if RECORD.exists() else []
-    found, holds = [], True
-    for unit in UNITS.values():
-        if unit.name not in chosen:
-            found += [row for row in before if row["unit"] == unit.name]
-            continue
+    decided: dict[str, list[dict[str, Any]]] = {}
+    holds = True
+    for name in chosen:
+        unit = UNITS[name]
+        decided[name] = []
         for proof in proofs(unit):
             results = decide(unit, proof, Path(tempfile.gettempdir()) / "ahasd-proofs" / unit.name)
             for result in results:
                 print(f"{unit.name}: {result}")
             holds = holds and all(result.holds for result in results)
-            found += rows(unit, proof, results)
+            decided[name] += rows(unit, proof, results)
     if holds:
-        recorded = document(found)
+        before = json.loads(RECORD.read_text())["proofs"] if RECORD.exists() else []
+        kept = {name: [row for row in before if row["unit"] == name] for name in UNITS}
+        recorded = document([row for found in (kept | decided).values() for row in found])
         RECORD.write_text(json.dumps(recorded, indent=1) + "\n")
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), recorded), encoding="utf-8")
     return int(not holds)

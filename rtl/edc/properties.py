@@ -228,8 +228,14 @@ class Releases(EdcProperties):
 
 
 PROOFS = (
-    Proof(properties=Ports, configuration="paper", cover_configuration="test", cover_depth=24),
+    Proof(
+        properties=Ports,
+        configuration="paper",
+        cover_configuration="test",
+        cover_depth=24,
+        slow=True,
+    ),
     Proof(properties=Quiescence, configuration="paper", cover_configuration="test", cover_depth=24),
-    Proof(properties=Training, configuration="test", cover_depth=30),
+    Proof(properties=Training, configuration="test", cover_depth=30, slow=True),
     Proof(properties=Releases, configuration="test", cover_depth=30),
 )

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of a unit, in Amaranth, around the unit; `ahasd.sim.formal` proves it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from amaranth.hdl import Assert, Cat, Cover, Elaboratable, Fragment, Module, Signal, Value
+from amaranth.hdl import Assert, Cat, Cover, Elaboratable, Fragment, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 Engine = Literal["pdr", "bmc"]
+
+STEP = "step"
+"""Clock domain of observers alone, with an edge in every cycle, whichever clocks have one."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Properties(Elaboratable):
         self.unit = unit
         self.still: dict[str, Still] = {}
         self._free: list[Signal] = []
+        self._edges: dict[str, Signal] = {}
+        self.cuts: list[Signal] = []
 
     def check(self, m: Module) -> None:
         """Add observers, assertions, assumptions and covers."""
@@ -63,14 +68,32 @@ class Properties(Elaboratable):
             "__".join(map(str, path)): (Value.cast(value), None)
             for path, _, value in component.signature.flatten(component)
         }
-        added = [*self._free, *(still.condition for still in self.still.values())]
+        added = [
+            *self._free,
+            *self.cuts,
+            *self._edges.values(),
+            *(still.condition for still in self.still.values()),
+        ]
         return listed | {signal.name: (signal, None) for signal in added}
+
+    def edge(self, domain: str) -> Signal:
+        """Tell whether a domain has an edge in this cycle, for observers in the domain `step`."""
+        return self._edges.setdefault(domain, Signal(name=f"edge_{domain}"))
 
     def free(self, name: str, width: int) -> Signal:
         """Return a value that may be anything in every cycle."""
         signal = Signal(width, name=name)
         self._free.append(signal)
         return signal
+
+    def cut(self, m: Module, value: Any) -> None:
+        """Let a signal be anything, whatever drives it, so that a proof looks at a part alone.
+
+        What holds then, holds of the unit.
+        """
+        signal = Signal(len(Value.cast(value)), name=f"cut_{len(self.cuts)}")
+        m.d.comb += signal.eq(value)
+        self.cuts.append(signal)
 
     def constant(self, m: Module, name: str, width: int, domain: str = "pim") -> Signal:
         """Return a value that may be anything and never changes."""
@@ -198,6 +221,56 @@ class Quiescence(Properties):
             m.d.comb += Assert(~was_quiet | offered | idle, f"{name} lasts until an input comes")
 
 
+class Settling(Properties):
+    """Once every domain has been idle without input for some rounds, no edge changes any state.
+
+    A round is a shortest stretch of time in which every domain has an edge. Idle without input
+    is a domain if at each of its edges `idle_<domain>` is high and no input is valid. Nothing is
+    taken for granted of synchronisers, nor of the relation of the clocks.
+
+    Parameters
+    ----------
+    unit
+        As for `Properties`.
+    inputs
+        Names of what counts as input, as for `Quiescence`, by domain.
+    rounds
+        How many.
+    """
+
+    def __init__(self, unit: Any, inputs: Mapping[str, Iterable[str]], rounds: int) -> None:
+        super().__init__(unit)
+        self._inputs = inputs
+        self._rounds = rounds
+
+    def check(self, m: Module) -> None:
+        """Add a property for each domain."""
+        disturbed, ends, settled = Signal(), Signal(), Signal()
+        count = Signal(range(self._rounds + 1))
+        quiet, had = Signal(len(self._inputs)), Signal(len(self._inputs))
+        edges = Cat(self.edge(domain) for domain in self._inputs)
+        m.d.comb += [
+            quiet.eq(
+                Cat(
+                    getattr(self.unit, f"idle_{domain}") & ~self.offered(names)
+                    for domain, names in self._inputs.items()
+                )
+            ),
+            disturbed.eq((edges & ~quiet).any()),
+            ends.eq((edges | had).all()),
+            settled.eq(count == self._rounds),
+        ]
+        m.d.step += had.eq(Mux(disturbed | ends, 0, edges | had))
+        m.d.step += count.eq(Mux(disturbed, 0, count + (ends & ~settled)))
+        m.d.comb += [
+            Cover(settled & quiet.all(), f"idle without input for {self._rounds} rounds"),
+            Cover(settled & disturbed, "an input ends it"),
+        ]
+        for i, domain in enumerate(self._inputs):
+            name = f"{domain}: idle without input for {self._rounds} rounds, no state changes"
+            self.keep_still(m, domain, settled & quiet[i], name)
+
+
 class Offers(Properties):
     """No output stream withdraws or changes what it offers.
 
@@ -249,6 +322,8 @@ class Proof:
         Cycles within which every cover is reached.
     timeout_s
         Time for each property [s].
+    slow
+        It takes more than a few seconds, so the tests leave it to CI.
     """
 
     properties: Callable[[Any], Properties]
@@ -258,3 +333,9 @@ class Proof:
     cover_configuration: str | None = None
     cover_depth: int
     timeout_s: int = 120
+    slow: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the class of properties."""
+        return getattr(self.properties, "func", self.properties).__name__

@@ -28,8 +28,8 @@ class QueuesUnit(wiring.Component):
     Timing: a word needs one PIM cycle into the queue, two to three NPU cycles to cross, and no
     more; one word a cycle. The other direction likewise. Credits return the same way.
 
-    Reset: both domains together, for 8 cycles of the slower clock, so that the synchronisers settle.
-    Queues are emptied, epochs and counters cleared.
+    Reset: both domains together, for 8 cycles of the slower clock, so that the synchronisers
+    settle. Queues are emptied, epochs and counters cleared.
 
     Parameters
     ----------
@@ -111,6 +111,8 @@ class QueuesUnit(wiring.Component):
         m = Module()
         m.submodules.pim_side = pim = PimSide(params)
         m.submodules.npu_side = npu = NpuSide(params)
+        # Kept for the proofs (properties.py); no ports.
+        self.pim_side, self.npu_side = pim, npu
         m.submodules.draft = draft = AsyncFIFO(
             width=layouts.word(params).size,
             depth=params.draft_words,

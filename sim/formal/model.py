@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from amaranth.back import rtlil
 from amaranth.hdl import Fragment
 
-from ahasd.rtl.lib.properties import Properties, Still
+from ahasd.rtl.lib.properties import STEP, Properties, Still
 from ahasd.sim.formal.aig import FALSE, TRUE, Aig
 from ahasd.sim.formal.netlist import Bit, Netlist, synthesise
 
@@ -29,7 +29,8 @@ class Model:
     """A unit with its properties, ready for proofs.
 
     A cycle is an edge of the clock. With several domains it is an edge of those whose input
-    `edge_<domain>` is 1, so that every interleaving of the clocks is a run.
+    `edge_<domain>` is 1, so that every interleaving of the clocks is a run. Observers in the
+    domain `step` have an edge in every cycle.
 
     A run starts from any state whatsoever, followed by an edge under reset: what reset does not
     reach, memories above all, starts with any value, and initial values are not believed. With one
@@ -48,7 +49,8 @@ class Model:
     registers
         Next value by present value, as `Aig.aiger` takes them.
     assertions
-        Violation of each assertion, by name, with all assumptions met so far.
+        Violations of each assertion, by name, with all assumptions met so far: one for every
+        statement of that name, to be decided one by one.
     covers
         Each cover, by name, likewise.
     assumptions
@@ -84,13 +86,17 @@ class Model:
             for name, bits in netlist.inputs.items()
             if not (several and name in resets)
         }
-        edges = {domain: aig.free() if several else TRUE for domain in netlist.domains}
-        if several:
-            self.inputs |= {f"edge_{domain}": [edge] for domain, edge in edges.items()}
+        edges: dict[str, int] = {}
+        for domain in netlist.domains:
+            if several and domain != STEP:
+                self.inputs.setdefault(f"edge_{domain}", [aig.free()])
+            (edges[domain],) = self.inputs.get(f"edge_{domain}", [TRUE])
 
         leaves: dict[Bit, int] = {}
         for name, bits in netlist.inputs.items():
             leaves |= zip(bits, self.inputs.get(name, [FALSE] * len(bits)), strict=True)
+        for signal in properties.cuts:
+            leaves |= {bit: aig.free() for bit in netlist.nets[signal.name] if bit not in leaves}
         held: dict[Bit, int] = {}
         inverted: dict[Bit, bool] = {}
         for output, value in after_reset(netlist, RESET_EDGES if several else 1).items():
@@ -156,11 +162,14 @@ class Model:
         self.registers[before] = aig.either(before, broken)
         met = self.registers[before] ^ 1
 
-        def under_assumptions(kind: str) -> dict[str, int]:
-            return {name: aig.both(met, aig.any(group)) for name, group in found[kind].items()}
+        def under_assumptions(kind: str) -> dict[str, list[int]]:
+            return {
+                name: [aig.both(met, literal) for literal in group]
+                for name, group in found[kind].items()
+            }
 
         self.assertions = under_assumptions("assert")
-        self.covers = under_assumptions("cover")
+        self.covers = {name: aig.any(group) for name, group in under_assumptions("cover").items()}
         self.assumptions = tuple(found["assume"])
 
 

@@ -106,7 +106,12 @@ def prove(
     EngineError
         The engine failed.
     """
-    return _decide(model, name, model.assertions[name], folder, engine, depth, timeout_s)
+    results: list[Result] = []
+    for bad in model.assertions[name]:
+        results.append(_decide(model, name, bad, folder, engine, depth, timeout_s))
+        if not results[-1].holds:
+            break
+    return replace(results[-1], seconds=sum(result.seconds for result in results))
 
 
 def reach(

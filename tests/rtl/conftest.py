@@ -4,7 +4,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +18,15 @@ from ahasd.sim.formal.prove import Result, decide, prove
 from ahasd.sim.formal.record import rows, timeless
 
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "proofs.json"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of a proof that says that it is slow."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and getattr(callspec.params.get("proof"), "slow", False):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
@@ -47,17 +55,25 @@ def holds_as_recorded(tmp_path: Path, recorded: Callable[..., Any]) -> Callable[
 
 
 @pytest.fixture
-def mutant(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], Unit]:
-    """Make a unit of the catalogue from its source `unit.py` with a text replaced."""
+def mutant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Unit]:
+    """Change a text in the source of one of a unit's modules, until the test ends.
 
-    def make(name: str, before: str, after: str) -> Unit:
-        source = (files("ahasd.rtl") / name / "unit.py").read_text()
+    Whatever has imported the classes of that module gets the changed ones.
+    """
+
+    def make(name: str, before: str, after: str, file: str = "unit") -> Unit:
+        UNITS[name].load_hardware()
+        original = sys.modules[f"ahasd.rtl.{name}.{file}"]
+        source = (files("ahasd.rtl") / name / f"{file}.py").read_text()
         assert source.count(before) == 1, f"the source has changed: {before!r}"
-        module = ModuleType(f"{name}_mutant")
-        exec(compile(source.replace(before, after), f"{name}_mutant", "exec"), module.__dict__)
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        hardware = UNITS[name].hardware.rpartition(":")[2]
-        return replace(UNITS[name], hardware=f"{module.__name__}:{hardware}")
+        changed = ModuleType(f"{name}_{file}_mutant")
+        exec(compile(source.replace(before, after), changed.__name__, "exec"), changed.__dict__)
+        importers = [module for key, module in sys.modules.items() if key.startswith("ahasd.rtl.")]
+        for module in importers:
+            for attribute, value in list(vars(module).items()):
+                if getattr(value, "__module__", None) == original.__name__:
+                    monkeypatch.setattr(module, attribute, getattr(changed, value.__name__))
+        return UNITS[name]
 
     return make
 

@@ -13,6 +13,8 @@ from ahasd.sim.formal.model import Model
 
 pytestmark = pytest.mark.formal
 
+UNIT = "edc"
+
 # Fault: (text, replacement, properties, those of them that it violates).
 MUTANTS = {
     "a flush leaves LLR counting": (
@@ -169,24 +171,24 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.properties.__name__)
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.name)
 def test_every_property_holds(proof, holds_as_recorded):
-    holds_as_recorded("edc", proof)
+    holds_as_recorded(UNIT, proof)
 
 
 @pytest.mark.parametrize("fault", MUTANTS)
 def test_a_fault_is_refuted(fault, mutant, refute):
     before, after, properties, names = MUTANTS[fault]
-    refute(mutant("edc", before, after), properties, names)
+    refute(mutant(UNIT, before, after), properties, names)
 
 
 def test_every_property_has_a_fault_that_violates_it(recorded):
-    proved = {row["property"] for row in recorded("edc") if row["verdict"] != "reached"}
+    proved = {row["property"] for row in recorded(UNIT) if row["verdict"] != "reached"}
     assert proved == {name for *_, names in MUTANTS.values() for name in names}
 
 
 def test_what_is_proved_behaves_as_the_golden_model(traffic):
-    unit = UNITS["edc"]
+    unit = UNITS[UNIT]
     params = unit.configurations["test"]
     model = Model(Ports(EdcUnit(params)))
     golden = EdcGolden(params)
