@@ -9,7 +9,7 @@ from ahasd.rtl.configs import UNITS
 from ahasd.sim.ports import Grid
 from ahasd.sim.registry import make_engine
 
-EDGES = {"rtl": 24_000, "pysim": 8_000}
+EDGES = {"rtl": 16_000, "pysim": 6_000}
 SEEN_BY_ALL = {
     "accepted",
     "full",

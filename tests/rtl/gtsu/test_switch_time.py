@@ -16,8 +16,8 @@ from ahasd.rtl.gtsu.params import (
     State,
 )
 
-SWITCHES = (0, 1, 2, 44, 126, SWITCH_LIMIT_CYCLES)
-BUDGETS = (0, 1, 400, 639, DRAIN_LIMIT_CYCLES, 641, 1023)
+SWITCHES = (0, 1, 2, 44, SWITCH_LIMIT_CYCLES)
+BUDGETS = (0, 1, 400, DRAIN_LIMIT_CYCLES, 641, 1023)
 
 
 @pytest.fixture
