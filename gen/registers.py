@@ -135,8 +135,8 @@ def markdown(top: AddrmapNode) -> str:
     return "\n".join([*lines, ""])
 
 
-def export(folder: Path) -> list[Path]:
-    """Write C header, IP-XACT and HTML pages into a folder that exists; return what was written."""
+def export(folder: Path) -> tuple[Path, ...]:
+    """Write C header, IP-XACT and HTML pages into a folder that exists; return their paths."""
     top = compiled()
     header, ipxact, html = (folder / name for name in ("ahasd.h", "ahasd.xml", "registers"))
     CHeaderExporter().export(top, str(header))
@@ -144,7 +144,7 @@ def export(folder: Path) -> list[Path]:
         top, str(ipxact)
     )
     HTMLExporter().export(top, str(html))
-    return [header, ipxact, html]
+    return header, ipxact, html / "index.html"
 
 
 def main() -> int:

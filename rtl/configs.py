@@ -13,6 +13,7 @@ from typing import Any
 
 from ahasd.rtl.edc.params import EdcParams
 from ahasd.rtl.gtsu.params import GtsuParams
+from ahasd.rtl.host.params import HostParams
 from ahasd.rtl.queues.params import QueuesParams
 from ahasd.rtl.tvc.params import TvcParams
 
@@ -92,6 +93,19 @@ UNITS = {
                 "paper": GtsuParams(),
                 "small": GtsuParams(ranks=8, task_entries=4, id_width=3),
                 "test": GtsuParams(ranks=2, task_entries=2, id_width=2),
+            },
+        ),
+        Unit(
+            name="host",
+            does="host interface: AXI4-Lite registers of both domains",
+            hardware="ahasd.rtl.host.unit:HostUnit",
+            golden="ahasd.rtl.host.golden:HostGolden",
+            domains=("pim", "npu"),
+            configurations={
+                "paper": HostParams(),
+                "small": HostParams(counter_width=40),
+                # Counters stand near a carry from the low word to the high one, and to 0.
+                "test": HostParams(address_width=14, counter_width=33, counter_start=(1 << 33) - 6),
             },
         ),
         Unit(

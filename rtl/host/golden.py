@@ -23,6 +23,9 @@ PIM, NPU = 1, 2
 
 WORD_MASK = (1 << WORD_BITS) - 1
 
+ERROR_MASK = pack("pim_status", **dict.fromkeys(ERRORS, 1))
+"""Bits of `pim_status` that are errors."""
+
 COMMANDS = 0b111111
 """Bits of the register COMMAND, two for each unit."""
 
@@ -175,6 +178,8 @@ class HostGolden:
         self._record_pending = False
         self._record = 0
         self._error = 0
+        self._control = self._packed_control()
+        self._before = self._state()
 
     def step(self, pins: Mapping[str, int], clocks: int) -> dict[str, int]:
         """Take one edge of one domain or both.
@@ -191,7 +196,7 @@ class HostGolden:
         dict
             Output pins by their Verilog names, as they stand just before the edge.
         """
-        before = self._state()
+        before = self._before
         pim, npu = bool(clocks & PIM), bool(clocks & NPU)
         error = self._error
         outputs: dict[str, int] = {}
@@ -199,7 +204,8 @@ class HostGolden:
         request, answer_read = self._npu(pins, outputs, npu, error)
         self._requests.step(write_edge=npu, read_edge=pim, write=request, read=request_read)
         self._answers.step(write_edge=pim, read_edge=npu, write=answer, read=answer_read)
-        self.changed = self._state() != before
+        self._before = self._state()
+        self.changed = self._before != before
         return outputs
 
     def _pim(
@@ -207,15 +213,11 @@ class HostGolden:
     ) -> tuple[int | None, bool]:
         """Take the PIM side's edge; return the answer that leaves and whether a request enters."""
         pending = self._pending
-        control = self._pim_bank.control
-        cycles = control[PRELOAD]
+        cycles = self._pim_bank.control[PRELOAD]
         taking = self._requests.read_ready and not self._answering
-        errors = unpack("pim_status", pins["pim_status"])
-        error = int(any(errors[name] for name in ERRORS))
+        error = int(pins["pim_status"] & ERROR_MASK != 0)
         outputs |= {
-            "control": pack(
-                "control", **{name: value for name, value in control.items() if name != PRELOAD}
-            ),
+            "control": self._control,
             "edc_command__valid": int(pending & 0b11 != 0),
             "edc_command__payload": _second(pending),
             "tvc_command__valid": int(pending >> 2 & 0b11 != 0),
@@ -250,6 +252,7 @@ class HostGolden:
             found, response, command, operand = self._pim_bank.access(
                 request & 1, word, data, strobe, pins["pim_status"]
             )
+            self._control = self._packed_control()
             self._answering = True
             self._answer = found | response << WORD_BITS
             if command == "pim.COMMAND":
@@ -260,6 +263,10 @@ class HostGolden:
         self._pim_bank.count(pins["pim_events"])
         self._error = error
         return answer, taking
+
+    def _packed_control(self) -> int:
+        control = self._pim_bank.control
+        return pack("control", **{name: control[name] for name in control if name != PRELOAD})
 
     def _npu(
         self, pins: Mapping[str, int], outputs: dict[str, int], edge: bool, error: int

@@ -2,7 +2,9 @@
 """Parameters of the host interface, its codes, and how the map's fields lie on its ports."""
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ahasd.rtl.host.map import BLOCK_WIDTH, WORD_BITS, Field, Kind, Register
 from ahasd.rtl.host.registers import REGISTERS
@@ -89,7 +91,8 @@ ERRORS = tuple(
 """Fields of `pim_status` that are errors."""
 
 
-def widths(port: str) -> dict[str, int]:
+@cache
+def widths(port: str) -> Mapping[str, int]:
     """Return the widths of the fields of a port, lowest first.
 
     Parameters

@@ -112,6 +112,8 @@ class HostUnit(wiring.Component):
         m = Module()
         m.submodules.pim_side = pim = PimSide(self.params)
         m.submodules.npu_side = npu = NpuSide(self.params)
+        # Kept for the proofs (properties.py); no ports.
+        self.pim_side, self.npu_side = pim, npu
         m.submodules.requests = requests = AsyncFIFO(
             width=layouts.ACCESS.size, depth=CROSSING_ENTRIES, w_domain="npu", r_domain="pim"
         )

@@ -21,7 +21,7 @@ def gen(
     """Write a hardware unit as Verilog, with a JSON manifest of its ports, timing and sources.
 
     Without a unit, list the units and their configurations. The same unit and parameters give the
-    same bytes.
+    same bytes. With the host interface come its registers: SystemRDL, C header, IP-XACT and HTML.
 
     For example:
 
@@ -36,7 +36,7 @@ def gen(
     config
         Configuration to start from: paper, small or test.
     out
-        Folder for the two files.
+        Folder for the files.
     module
         Name of the Verilog module; ahasd_UNIT by default.
     set_
@@ -52,3 +52,19 @@ def gen(
 
     for path in write(unit, config, out, overrides=assignments(set_ or ()), module=module):
         print(path)
+    if unit == "host":
+        print(_describe_registers(out))
+
+
+def _describe_registers(out: Path) -> str:
+    """Write what describes the register map; return the paths, or what is missing."""
+    from importlib.resources import files
+    from importlib.util import find_spec
+
+    description = out / "ahasd.rdl"
+    description.write_text((files("ahasd.rtl.host") / "ahasd.rdl").read_text())
+    if find_spec("systemrdl") is None:
+        return f"{description}\nno C header, IP-XACT, HTML: pip install 'ahasd[registers]'"
+    from ahasd.gen.registers import export
+
+    return "\n".join(map(str, (description, *export(out))))
