@@ -5,7 +5,13 @@ The asynchronous memories are proved to be queues whatever surrounds them (`Cros
 side to do its part whatever the other does (`Admission`, `Delivery`, `Tasks`). `Delivery`, `Epochs`
 and `Credits` assume of what leaves a memory what is proved of what enters it, which `Crossing`
 carries over; `Admission` and `Delivery` assume of epochs what `Epochs` proves. `Flushes` and
-`Settling` look at everything at once.
+`Settling` look at everything at once. Nothing goes in a circle: `Crossing` and `Flushes` assume
+nothing, `Epochs` rests on these, `Admission` on `Epochs`, `Delivery` and `Credits` on all of them.
+
+So a word or entry that is accepted is delivered once, in order, unchanged, or it is dropped with
+its batch because its epoch has ended; and it is, as long as the receiver is ready and both clocks
+run: two edges of the reader bring it on offer behind those before it, and each of those holds it
+up for one edge.
 """
 
 from functools import partial
