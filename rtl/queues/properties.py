@@ -518,7 +518,7 @@ PROOFS = (
     Proof(properties=Admission, configuration="test", cover_depth=24),
     Proof(properties=Delivery, configuration="test", cover_depth=24),
     Proof(properties=Flushes, configuration="test", cover_depth=24, slow=True),
-    Proof(properties=Epochs, configuration="test", cover_depth=24, slow=True),
+    Proof(properties=Epochs, configuration="test", cover_depth=24),
     Proof(properties=Credits, configuration="test", cover_depth=24, slow=True),
     Proof(properties=Tasks, configuration="test", cover_depth=24),
     Proof(

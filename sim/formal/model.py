@@ -95,8 +95,7 @@ class Model:
         leaves: dict[Bit, int] = {}
         for name, bits in netlist.inputs.items():
             leaves |= zip(bits, self.inputs.get(name, [FALSE] * len(bits)), strict=True)
-        for signal in properties.cuts:
-            leaves |= {bit: aig.free() for bit in netlist.nets[signal.name] if bit not in leaves}
+        given = {"0", "1", *leaves}
         held: dict[Bit, int] = {}
         inverted: dict[Bit, bool] = {}
         for output, value in after_reset(netlist, RESET_EDGES if several else 1).items():
@@ -105,6 +104,8 @@ class Model:
             leaves[output] = held[output] ^ inverted[output]
             if value is None:
                 leaves[output] = aig.choose(started, held[output], aig.free())
+        for signal in properties.cuts:
+            leaves |= {bit: aig.free() for bit in netlist.nets[signal.name] if bit not in given}
         literals = netlist.gates(aig, leaves)
 
         unit: dict[str, list[Register]] = {domain: [] for domain in netlist.domains}

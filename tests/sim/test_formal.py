@@ -4,7 +4,7 @@
 import importlib.util
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.memory import Memory
@@ -14,7 +14,7 @@ from vcd.reader import TokenKind, tokenize
 from ahasd import UserError
 from ahasd.gen.yosys import YosysError
 from ahasd.rtl.configs import UNITS, Unit
-from ahasd.rtl.lib.properties import Offers, Proof, Properties, Quiescence
+from ahasd.rtl.lib.properties import Offers, Proof, Properties, Quiescence, Settling
 from ahasd.sim.formal.model import Model
 from ahasd.sim.formal.prove import decide, prove, reach
 
@@ -325,6 +325,77 @@ def test_another_domain_moves_synchronisers_and_what_follows_them(tmp_path):
     assert prove(model, still, tmp_path).verdict == "proved"
     with pytest.raises(ValueError, match="no flip-flop is called 'stages'"):
         Model(Quiescence(Crossing(), inputs=[], settled="stages"))
+
+
+def test_a_state_settles_in_rounds_whatever_the_clocks(tmp_path):
+    class Idle(Crossing):
+        sink_taken: Value
+
+        def elaborate(self, platform):
+            m = super().elaborate(platform)
+            self.idle_npu = Signal(init=1)
+            return m
+
+    inputs = {"npu": ["source"], "pim": ["sink_taken"]}
+    for rounds, verdict in ((4, "proved"), (3, "refuted")):
+        unit = Idle()
+        unit.sink_taken = unit.sink.ready & unit.sink.valid
+        model = Model(Settling(unit, inputs, rounds))
+        name = f"npu: idle without input for {rounds} rounds, no state changes"
+        assert prove(model, name, tmp_path).verdict == verdict
+        assert reach(model, "an input ends it", tmp_path, depth=24).verdict == "reached"
+
+
+def test_observers_in_the_domain_step_see_every_edge(tmp_path):
+    class Edges(Properties):
+        def check(self, m):
+            turns = Signal(2)
+            m.d.step += turns.eq(turns + self.edge("pim"))
+            clocked = Signal(2)
+            m.d.pim += clocked.eq(clocked + 1)
+            m.d.comb += Assert(turns == clocked, "every edge is counted")
+            m.d.comb += Cover(turns == 3, "three edges")
+
+    model = Model(Edges(Crossing()))
+    assert {"edge_npu", "edge_pim"} < set(model.inputs)
+    assert "edge_step" not in model.inputs
+    assert prove(model, "every edge is counted", tmp_path).verdict == "proved"
+    assert reach(model, "three edges", tmp_path, depth=4).depth == 4
+
+
+def test_a_cut_lets_gates_and_flip_flops_be_anything_and_leaves_constants(tmp_path):
+    class Cut(Properties):
+        def check(self, m):
+            constant = Signal(2)
+            m.d.comb += constant.eq(2)
+            self.cut(m, self.unit.value)
+            self.cut(m, self.unit.idle_pim)
+            self.cut(m, constant)
+            m.d.comb += [
+                Assert((self.unit.value == 0) | ~self.unit.idle_pim, "idle at zero"),
+                Assert(self.unit.value != 7, "never seven"),
+                Assert(constant == 2, "a constant"),
+            ]
+
+    model = Model(Cut(Counter()))
+    assert prove(model, "idle at zero", tmp_path).depth == 1
+    assert prove(model, "never seven", tmp_path).depth == 1
+    assert prove(model, "a constant", tmp_path).verdict == "proved"
+
+
+def test_statements_of_one_name_are_one_property(tmp_path):
+    class Twins(Properties):
+        def check(self, m):
+            m.d.comb += [
+                Assert(self.unit.value <= 5, "small"),
+                Assert(self.unit.value <= 4, "small"),
+                Assert(self.unit.value != 7, "odd"),
+                Assert(self.unit.value != 6, "odd"),
+            ]
+
+    model = Model(Twins(Counter()))
+    assert prove(model, "small", tmp_path).verdict == "refuted"
+    assert prove(model, "odd", tmp_path).verdict == "proved"
 
 
 def test_properties_outside_comb_or_without_a_name_are_refused():
