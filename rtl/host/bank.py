@@ -55,6 +55,8 @@ class Bank(wiring.Component):
         self._params = params
         self._domain = domain
         self._commands = [each for each in block(domain) if each.kind is Kind.COMMAND]
+        # Kept for the proofs (properties.py); no ports.
+        self.counters: dict[str, Signal] = {}
         flags = self._structure(Kind.FLAGS)
         super().__init__(
             {
@@ -118,6 +120,7 @@ class Bank(wiring.Component):
         split = len(self.events[name])
         low = Signal(split + 1, name=f"{name}_low")
         m.d.comb += low.eq(counter[:split] + self.events[name])
+        self.counters[name] = counter
         m.d[self._domain] += counter.eq(Cat(low[:split], counter[split:] + low[split]))
         return counter
 

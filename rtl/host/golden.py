@@ -167,7 +167,7 @@ class HostGolden:
         self._b_valid = self._r_valid = False
         self._b = self._r = 0
         self._busy = False
-        self._wrote = False
+        self._writing = False
         self._error_seen = SynchronizerGolden()
         self._error_before = 0
         # PIM side
@@ -297,10 +297,8 @@ class HostGolden:
             return None, False
 
         free = not self._busy and self._requests.write_ready
-        may_write = free and self._aw_full and self._w_full and not self._b_valid
-        may_read = free and self._ar_full and not self._r_valid
-        write = may_write and not (may_read and self._wrote)
-        read = may_read and not write
+        write = free and self._aw_full and self._w_full and not self._b_valid
+        read = free and self._ar_full and not self._r_valid and not write
         address = self._aw if write else self._ar
         block_number = address >> BLOCK_WIDTH
         word = address >> 2 & ((1 << WORD_WIDTH) - 1)
@@ -314,7 +312,7 @@ class HostGolden:
         request = None
         if answer_read:
             self._busy = False
-            self._respond(self._wrote, self._answers.data)
+            self._respond(self._writing, self._answers.data)
         if write or read:
             if block_number == BLOCKS["pim"]:
                 request = write | word << 1 | data << 1 + WORD_WIDTH
@@ -327,7 +325,7 @@ class HostGolden:
                 self._respond(write, found | response << WORD_BITS)
             else:
                 self._respond(write, Response.DECERR << WORD_BITS)
-            self._wrote = write
+            self._writing = write
         if write:
             self._aw_full = self._w_full = False
         elif read:
@@ -368,7 +366,7 @@ class HostGolden:
             self._npu_bank.state,
             (self._aw_full, self._w_full, self._ar_full, self._aw, self._w, self._ar),
             (self._b_valid, self._r_valid, self._b, self._r),
-            (self._busy, self._wrote, self._error_seen.state, self._error_before),
+            (self._busy, self._writing, self._error_seen.state, self._error_before),
             self._pim_bank.state,
             (self._answering, self._answer, self._pending, self._error),
             (self._record_pending, self._record),

@@ -73,10 +73,8 @@ class NpuSide(wiring.Component):
         ar_full, ar = self._slot(m, "ar", self.ar)
 
         busy = Signal()  # the other domain has a request
-        wrote = Signal()  # the request served last, or being served, is a write
+        writing = Signal()  # that is a write
         free = Signal()
-        may_write = Signal()
-        may_read = Signal()
         write = Signal()
         read = Signal()
         remote = Signal()
@@ -84,10 +82,9 @@ class NpuSide(wiring.Component):
         address = Signal(self.params.address_width)
         m.d.comb += [
             free.eq(~busy & self.requests.ready),
-            may_write.eq(free & aw_full & w_full & ~self.b.valid),
-            may_read.eq(free & ar_full & ~self.r.valid),
-            write.eq(may_write & ~(may_read & wrote)),
-            read.eq(may_read & ~write),
+            # Its response blocks the next write for a cycle, so a read has its turn.
+            write.eq(free & aw_full & w_full & ~self.b.valid),
+            read.eq(free & ar_full & ~self.r.valid & ~write),
             address.eq(Mux(write, aw.addr, ar.addr)),
             remote.eq(address[BLOCK_WIDTH:] == BLOCKS["pim"]),
             local.eq(address[BLOCK_WIDTH:] == BLOCKS["npu"]),
@@ -106,9 +103,9 @@ class NpuSide(wiring.Component):
             bank.status.eq(self.status),
         ]
         with m.If(write):
-            m.d.npu += [aw_full.eq(0), w_full.eq(0), wrote.eq(1)]
+            m.d.npu += [aw_full.eq(0), w_full.eq(0), writing.eq(1)]
         with m.If(read):
-            m.d.npu += [ar_full.eq(0), wrote.eq(0)]
+            m.d.npu += [ar_full.eq(0), writing.eq(0)]
 
         with m.If(self.b.ready):
             m.d.npu += self.b.valid.eq(0)
@@ -122,9 +119,9 @@ class NpuSide(wiring.Component):
             m.d.comb += answer.eq(bank.answer)
         arrives = Signal()
         m.d.comb += arrives.eq(busy & self.answers.valid)
-        with m.If((write & ~remote) | (arrives & wrote)):
+        with m.If((write & ~remote) | (arrives & writing)):
             m.d.npu += [self.b.valid.eq(1), self.b.payload.resp.eq(answer.resp)]
-        with m.If((read & ~remote) | (arrives & ~wrote)):
+        with m.If((read & ~remote) | (arrives & ~writing)):
             m.d.npu += [self.r.valid.eq(1), self.r.payload.eq(answer)]
         with m.If(self.requests.valid):
             m.d.npu += busy.eq(1)

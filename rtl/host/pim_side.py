@@ -66,7 +66,7 @@ class PimSide(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
         m = Module()
-        m.submodules.bank = bank = Bank(self.params, "pim")
+        m.submodules.bank = self.bank = bank = Bank(self.params, "pim")
         answering = Signal()
         answer = Signal(layouts.READ)
         pending = Signal(2 * len(COMMANDS))

@@ -77,12 +77,13 @@ def bench(request, make_bench, emitted):
 
 @pytest.mark.bench
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(i, marks=pytest.mark.slow) for i in (2, 3))])
 def test_the_emitted_verilog_equals_golden_on_every_edge_of_two_clocks(bench, scenario, seed):
     bench.run(seed=seed, **SCENARIOS[scenario])
 
 
 @pytest.mark.bench
+@pytest.mark.slow
 def test_the_bench_fails_on_a_unit_with_a_fault(make_bench, emitted):
     verilog, manifest = emitted
     before, after = "assign irq = ", "assign irq = ~"

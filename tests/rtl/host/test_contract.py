@@ -330,14 +330,13 @@ def test_status_registers_show_what_the_units_show(host):
 COUNTERS = [register for register in REGISTERS if len(register.addresses) == 2]
 
 
-@pytest.mark.parametrize("register", COUNTERS, ids=lambda register: register.name)
-def test_a_counter_counts_its_events_and_no_others(host, register):
-    domain, _, name = register.name.partition(".")
-    for _ in range(3):
-        host.event(domain, **{name.lower(): 1})
-    for other in COUNTERS:
-        expected = 3 if other == register else 0
-        assert host.registers.read(other.name) == {"value": expected}
+def test_a_counter_counts_its_events_and_no_others(host):
+    for times, register in enumerate(COUNTERS):
+        domain, _, name = register.name.partition(".")
+        for _ in range(times):
+            host.event(domain, **{name.lower(): 1})
+    counts = [host.registers.read(register.name)["value"] for register in COUNTERS]
+    assert counts == list(range(len(COUNTERS)))
 
 
 def test_pre_verified_tokens_are_counted_by_their_number(host):

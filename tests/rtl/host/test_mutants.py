@@ -61,14 +61,18 @@ MUTANTS = {
     "a write does not wait for its data": ("npu_side", "free & aw_full & w_full", "free & aw_full"),
     "a response that was not taken is overwritten": (
         "npu_side",
-        "ar_full & ~self.r.valid",
-        "ar_full",
+        "ar_full & ~self.r.valid & ~write",
+        "ar_full & ~write",
     ),
-    "writes always go first": ("npu_side", "may_write & ~(may_read & wrote)", "may_write"),
+    "a read goes beside a write": (
+        "npu_side",
+        "ar_full & ~self.r.valid & ~write",
+        "ar_full & ~self.r.valid",
+    ),
     "the response of the other domain goes to the wrong channel": (
         "npu_side",
-        "(arrives & ~wrote)",
-        "(arrives & wrote)",
+        "(arrives & ~writing)",
+        "(arrives & writing)",
     ),
     "the flag of errors follows the level": (
         "npu_side",
