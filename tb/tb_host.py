@@ -18,14 +18,15 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from ahasd.rtl.configs import UNITS
 from ahasd.rtl.host.golden import NPU, PIM, HostGolden
 from ahasd.rtl.host.params import widths
-from ahasd.sim.driver import decode, encode, find
+from ahasd.rtl.host.registers import REGISTERS
 from ahasd.tb.lib.bench import Bench
 from ahasd.tb.lib.stream import Sink
 from ahasd.tb.lib.two_clocks import EdgeChecker
 
 ACCESSES = 60
 PIM_PERIOD_PS = 1250
-MASKS = find("pim.GTSU_DLM_MASK").address
+BY_NAME = {register.name: register for register in REGISTERS}
+MASKS = BY_NAME["pim.GTSU_DLM_MASK"].address
 MASK_BYTES = 8
 """Two registers of 32 bits, side by side: storage for any bytes."""
 
@@ -126,14 +127,14 @@ async def _use(master: Any, rng: Random, commands: dict[str, Sink]) -> None:
             assert (await master.read(address, 4)).resp == AxiResp.DECERR
             assert (await master.write(address, bytes(4))).resp == AxiResp.DECERR
         elif kind == 3:
-            refused = await master.write(find("npu.ID").address, bytes(4))
+            refused = await master.write(BY_NAME["npu.ID"].address, bytes(4))
             assert refused.resp == AxiResp.SLVERR
-            assert (await master.read(find("npu.ID").address, 4)).data == b"DSHA"
+            assert (await master.read(BY_NAME["npu.ID"].address, 4)).data == b"DSHA"
         elif kind == 4:
             await _command(master, rng, commands)
         else:
             tasks = [cocotb.start_soon(master.read(MASKS, MASK_BYTES)) for _ in range(4)]
-            unrelated = cocotb.start_soon(master.write(find("npu.IRQ_ENABLE").address, bytes(4)))
+            unrelated = cocotb.start_soon(master.write(BY_NAME["npu.IRQ_ENABLE"].address, bytes(4)))
             for task in tasks:
                 assert (await task).data == stored
             assert (await unrelated).resp == AxiResp.OKAY
@@ -142,14 +143,14 @@ async def _use(master: Any, rng: Random, commands: dict[str, Sink]) -> None:
 async def _command(master: Any, rng: Random, commands: dict[str, Sink]) -> None:
     """Give a command or a measurement; it must have been taken when the response comes."""
     name, field = rng.choice(
-        [("pim.COMMAND", field.name) for field in find("pim.COMMAND").fields]
-        + [("pim.TVC_PRELOAD", "length")]
+        [("pim.COMMAND", field) for field in BY_NAME["pim.COMMAND"].fields]
+        + [("pim.TVC_PRELOAD", BY_NAME["pim.TVC_PRELOAD"].fields[1])]
     )
-    address, data = encode(name, **{field: 1})
+    data = (1 << field.low).to_bytes(4, "little")
     before = {stream: len(sink.received) for stream, sink in commands.items()}
-    assert (await master.write(address, data.to_bytes(4, "little"))).resp == AxiResp.OKAY
+    assert (await master.write(BY_NAME[name].address, data)).resp == AxiResp.OKAY
     after = {stream: len(sink.received) for stream, sink in commands.items()}
-    unit = field.partition("_")[0]
+    unit = field.name.partition("_")[0]
     expected = "tvc_record" if name == "pim.TVC_PRELOAD" else f"{unit}_command"
     assert {stream: after[stream] - before[stream] for stream in after} == {
         stream: int(stream == expected) for stream in after
@@ -158,13 +159,13 @@ async def _command(master: Any, rng: Random, commands: dict[str, Sink]) -> None:
 
 async def _interrupt(dut: Any, master: Any) -> None:
     """Wait for an interrupt, find its cause, and turn it off."""
-    address, data = encode("npu.IRQ_ENABLE", feedback_taken=1)
-    await master.write(address, data.to_bytes(4, "little"))
+    enable, flags = BY_NAME["npu.IRQ_ENABLE"].address, BY_NAME["npu.IRQ_STATUS"]
+    taken = next(1 << field.low for field in flags.fields if field.name == "feedback_taken")
+    await master.write(enable, taken.to_bytes(4, "little"))
     if not dut.irq.value:
         await RisingEdge(dut.irq)
-    status = await master.read(find("npu.IRQ_STATUS").address, 4)
-    word = int.from_bytes(status.data, "little")
-    assert decode("npu.IRQ_STATUS", word)["feedback_taken"] == 1
-    await master.write(address, bytes(4))
+    status = await master.read(flags.address, 4)
+    assert int.from_bytes(status.data, "little") & taken
+    await master.write(enable, bytes(4))
     await RisingEdge(dut.npu_clk)
     assert dut.irq.value == 0
