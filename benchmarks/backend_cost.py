@@ -32,7 +32,7 @@ def whole_process_s(backend: Backend, folder: Path) -> float:
 
 def simulation_s(backend: Backend) -> float:
     """Return the wall time of the simulation alone, s."""
-    config = load_config("default", {"backend.edc": backend})
+    config = load_config("default", {"backend.ahasd": backend})
     trace, ranks = prepare(config)
     began = time.perf_counter()
     simulate(config, trace, ranks)
@@ -41,9 +41,9 @@ def simulation_s(backend: Backend) -> float:
 
 def main() -> None:
     """Measure and print."""
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     began = time.perf_counter()
-    make_engine("edc", load_config("default", {}).edc.params, "rtl")
+    make_engine("ahasd", load_config("default", {}).hardware.params, "rtl")
     print(f"engine ready after {time.perf_counter() - began:.2f} s (compiles when not cached)")
     with tempfile.TemporaryDirectory() as folder:
         for what, measure in (

@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
+from ahasd.rtl.ahasd.params import AhasdParams
 from ahasd.rtl.edc.params import EdcParams
 from ahasd.rtl.gtsu.params import GtsuParams
 from ahasd.rtl.host.params import HostParams
@@ -35,6 +36,8 @@ class Unit:
     configurations
         Parameters by configuration name: `paper` has the published sizes, `small` fewer entries,
         `test` is as small as keeps every mechanism.
+    parts
+        Units that it is made of.
     """
 
     name: str
@@ -43,15 +46,16 @@ class Unit:
     golden: str
     domains: tuple[str, ...]
     configurations: Mapping[str, Any]
+    parts: tuple[str, ...] = ()
 
     def load_hardware(self) -> type:
         """Import and return the Amaranth component."""
         return _load(self.hardware)
 
     def source_sha256(self) -> str:
-        """Hash the sources in the unit's folder and in the shared parts."""
+        """Hash the sources in the unit's folder, in those of its parts and in the shared one."""
         digest = hashlib.sha256()
-        for folder in ("lib", self.name):
+        for folder in ("lib", *self.parts, self.name):
             root = files("ahasd.rtl") / folder
             for file in sorted(root.iterdir(), key=lambda entry: entry.name):
                 if file.name.endswith(".py"):
@@ -71,6 +75,48 @@ def _load(path: str) -> type:
 UNITS = {
     unit.name: unit
     for unit in (
+        Unit(
+            name="ahasd",
+            does="the top: all control units, wired, with their host interface",
+            hardware="ahasd.rtl.ahasd.unit:AhasdUnit",
+            golden="ahasd.rtl.ahasd.golden:AhasdGolden",
+            domains=("pim", "npu"),
+            configurations={
+                "paper": AhasdParams(
+                    queues=QueuesParams(
+                        draft_batches=64, feedback_entries=32, preverify_entries=16, batch_width=7
+                    ),
+                ),
+                "small": AhasdParams(),
+                "test": AhasdParams(
+                    edc=EdcParams(history=2, bucket_width=1, llr_width=2, entropy_fraction_width=4),
+                    tvc=TvcParams(
+                        table_entries=2,
+                        cycles_width=8,
+                        length_width=4,
+                        ratio_fraction_width=2,
+                        tokens_width=2,
+                        time_width=10,
+                    ),
+                    queues=QueuesParams(
+                        draft_batches=2,
+                        feedback_entries=2,
+                        preverify_entries=2,
+                        batch_tokens=2,
+                        token_width=2,
+                        epoch_width=2,
+                        branch_width=1,
+                        batch_width=2,
+                        npu_cycles_width=8,
+                        kv_width=4,
+                        task_width=2,
+                    ),
+                    gtsu=GtsuParams(ranks=2, task_entries=2, id_width=2),
+                    host=HostParams(address_width=14, counter_width=33),
+                ),
+            },
+            parts=("edc", "gtsu", "host", "queues", "tvc"),
+        ),
         Unit(
             name="edc",
             does="entropy-history-aware drafting control",

@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ahasd.sim.kernel import CLOCK, Kernel
-from ahasd.sim.ports import Engine, Grid
+from ahasd.sim.ports import Engine, Grid, Span, Watch
 
 SETTLE_EDGES = 8
-"""Quiet edges of each domain that stand for quiescence where an engine cannot tell changes.
+"""Quiet edges of each domain after which a unit of several domains rests.
 
-More than any synchroniser has stages."""
+More than it takes a change to cross all synchronisers and what follows them; proved for the units
+of the catalogue (docs/proofs.md)."""
+
+FAR_PS = 10**9
+"""Longest span of edges if nothing else is due [ps]."""
+
+NEVER = 1 << 62
+"""More edges than there are."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +53,16 @@ class ClockedUnit:
     """Drive a unit from kernel events.
 
     Input streams are queues: a payload is offered from the first edge of its domain after it was
-    sent until the unit takes it. Output streams are always taken, and handed to their listener at
-    the edge of the transfer. Coincident edges of two domains are one evaluation.
+    sent until the unit takes it. What output streams give is handed to their listener at the edge
+    of the transfer, and a change of a watched output at the evaluation that shows it. Coincident
+    edges of two domains are one evaluation.
 
-    Between transfers the unit is stepped only until it is quiescent: every `idle` output is high,
-    nothing is offered, and then one edge of each domain in a row changed nothing. That state is a
-    fixed point of every further edge, so skipping those is exact. (An engine that cannot tell
-    changes is given `SETTLE_EDGES` of each instead.) A unit with one domain must not even need that
-    edge: a change there while idle is an error.
+    Between transfers the unit is stepped only until it is quiescent: every `idle` output is high
+    and nothing is transferred, for one edge of a unit with one domain, for `SETTLE_EDGES` of each
+    domain of one with several, whose synchronisers settle meanwhile. That state is a fixed point of
+    every further edge, so skipping those is exact; an engine that can tell checks that the last
+    edge before a rest changed nothing. The rule looks at pins alone, so the cycles that are stepped
+    are the same on every engine.
 
     Parameters
     ----------
@@ -64,7 +73,8 @@ class ClockedUnit:
     clocks
         Clock of every domain, in the order of the catalogue.
     inputs, outputs
-        Names of its streams, with their domains.
+        Names of its streams, with their domains. An output is taken when `<name>__ready` is 1,
+        which it is unless `set` changes it.
     levels
         Input pins that are no streams, with their values.
     idle
@@ -97,7 +107,10 @@ class ClockedUnit:
         self._outputs = {name: self._domains.index(domain) for name, domain in outputs.items()}
         self._queues: dict[str, deque[int]] = {name: deque() for name in inputs}
         self._listeners: dict[str, Callable[[int], None]] = {}
+        self._levels: dict[str, int] = {}
+        self._level_listeners: dict[str, Callable[[int], None]] = {}
         self._idle = tuple(idle[domain] for domain in clocks)
+        self._settle = 1 if len(clocks) == 1 else SETTLE_EDGES
         self._now = None if now is None else (now[0], self._domains.index(now[1]))
         self._skip = skip
         self._pins = dict(levels)
@@ -113,6 +126,14 @@ class ClockedUnit:
     def listen(self, stream: str, taken: Callable[[int], None]) -> None:
         """Call `taken(payload)` for every transfer on an output stream."""
         self._listeners[stream] = taken
+
+    def watch(self, pin: str, value: int, changed: Callable[[int], None]) -> None:
+        """Call `changed(value)` when an output pin has another value than it had, at first `value`.
+
+        Only pins that do not change while the unit rests can be watched.
+        """
+        self._levels[pin] = value
+        self._level_listeners[pin] = changed
 
     def send(self, stream: str, payload: int) -> None:
         """Offer a payload on an input stream, behind those that were sent before."""
@@ -187,43 +208,61 @@ class ClockedUnit:
         )
 
     def _on_edge(self) -> None:
-        now_ps = self._kernel.now_ps
+        """Take this edge, and those after it on which there is nothing to see or to do."""
         pins = self._pins
-        offered = False
+        transfers = []
         for name, queue in self._queues.items():
             pins[f"{name}__valid"] = int(bool(queue))
             if queue:
                 pins[f"{name}__payload"] = queue[0]
-                offered = True
+                transfers.append((f"{name}__ready", self._inputs[name]))
+        for name, domain in self._outputs.items():
+            if pins[f"{name}__ready"]:
+                transfers.append((f"{name}__valid", domain))
         self._set_now()
-        mask = 0
-        for i, clock in enumerate(self._clocks):
-            if clock.time_ps(self._edges[i] + 1) == now_ps:
-                mask |= 1 << i
-                self._edges[i] += 1
-                self.cycles[self._domains[i]].stepped += 1
-        seen = self._engine.step(pins, mask, now_ps)
-        idle = not offered and all(seen[pin] for pin in self._idle)
-        self._settle(mask, idle)
+        now_ps = self._kernel.now_ps
+        next_ps = self._kernel.next_ps
+        grid = Grid(
+            periods_ps=tuple(clock.period_ps for clock in self._clocks),
+            next_ps=tuple(
+                clock.time_ps(edge + 1)
+                for clock, edge in zip(self._clocks, self._edges, strict=True)
+            ),
+            # Whatever else happens may change an input, and comes after an edge at its instant.
+            until_ps=now_ps + FAR_PS if next_ps is None else max(now_ps, next_ps - 1),
+            now=self._now,
+        )
+        offered = any(self._queues.values())
+        settle = NEVER if offered else self._settle
+        watch = Watch(tuple(transfers), self._levels, self._idle, self._quiet, settle)
+        span = self._engine.advance(pins, grid, watch)
+        for i, domain in enumerate(self._domains):
+            self._edges[i] += span.edges[i]
+            self.cycles[domain].stepped += span.edges[i]
+        if span.time_ps == now_ps:
+            self._react(span)
+        else:
+            self._kernel.at(span.time_ps, self._react, span, priority=CLOCK)
+
+    def _react(self, span: Span) -> None:
+        """Hand over what the last edge of a span transferred; rest or take the next edge."""
+        mask, seen = span.clocks, span.seen
+        offered = any(self._queues.values())
+        if offered:
+            self._quiet = [0] * len(self._quiet)
+        self._awake = offered or min(self._quiet) < self._settle
+        if not self._awake and self._engine.changed:
+            self._report(span.time_ps)
+        if self._awake:
+            self._schedule()
+        ready = {name for name in self._outputs if self._pins[f"{name}__ready"]}
         for name, queue in self._queues.items():
             if mask >> self._inputs[name] & 1 and queue and seen[f"{name}__ready"]:
                 queue.popleft()
         for name, domain in self._outputs.items():
-            if mask >> domain & 1 and seen[f"{name}__valid"]:
+            if mask >> domain & 1 and name in ready and seen[f"{name}__valid"]:
                 self._listeners[name](seen[f"{name}__payload"])
-
-    def _settle(self, mask: int, idle: bool) -> None:
-        """Go to sleep if the unit is quiescent, else take the next edge too."""
-        changed = self._engine.changed
-        if idle and changed and len(self._domains) == 1:
-            self._report(self._kernel.now_ps)
-        for i in range(len(self._domains)):
-            if not idle or changed:
-                self._quiet[i] = 0
-            elif mask >> i & 1:
-                self._quiet[i] += 1
-        known = changed is not None or len(self._domains) == 1
-        enough = 1 if known else SETTLE_EDGES
-        self._awake = min(self._quiet) < enough
-        if self._awake:
-            self._schedule()
+        for pin, value in list(self._levels.items()):
+            if seen[pin] != value:
+                self._levels[pin] = seen[pin]
+                self._level_listeners[pin](seen[pin])

@@ -4,7 +4,7 @@
 from typing import Any
 
 from ahasd.rtl.configs import Unit
-from ahasd.sim.ports import Grid, Pins
+from ahasd.sim.ports import Grid, Pins, Span, Watch, advance
 
 
 class GoldenEngine:
@@ -13,8 +13,8 @@ class GoldenEngine:
     A model of several clock domains tells in `changed` whether its last edge changed anything.
     """
 
-    def __init__(self, unit: Unit, params: Any) -> None:
-        self.model = unit.load_golden()(params)
+    def __init__(self, unit: Unit, params: Any, **options: Any) -> None:
+        self.model = unit.load_golden()(params, **options)
 
     @property
     def changed(self) -> bool | None:
@@ -32,3 +32,7 @@ class GoldenEngine:
             if self.changed:
                 return time_ps
         return None
+
+    def advance(self, pins: Pins, grid: Grid, watch: Watch) -> Span:
+        """Take edges up to what is watched for; see `Engine`."""
+        return advance(self, pins, grid, watch)

@@ -55,6 +55,13 @@ class Kernel:
         """Call `action(*arguments)` a delay [ps] from now."""
         return self.at(self.now_ps + delay_ps, action, *arguments)
 
+    @property
+    def next_ps(self) -> int | None:
+        """When the next event is due; None if there is none."""
+        while self._heap and self._heap[0][3].action is None:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
     def stop(self) -> None:
         """Return from `run` after the present event."""
         self._stopped = True

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ahasd import UserError
-from ahasd.sim.ports import Engine, Grid, Pins
+from ahasd.sim.ports import Engine, Grid, Pins, Span, Watch, advance
 from ahasd.sim.rtl.engine import WaveEngine
 
 WINDOW_CYCLES = 200
@@ -73,6 +73,10 @@ class LockstepEngine:
         changed_ps = self._engine.run(pins, grid)
         self._reference.run(pins, grid)
         return changed_ps
+
+    def advance(self, pins: Pins, grid: Grid, watch: Watch) -> Span:
+        """Take edges on both up to what is watched for; see `Engine`."""
+        return advance(self, pins, grid, watch)
 
     def _difference(self, seen: Pins, expected: Pins, time_ps: int) -> LockstepError:
         pin = next(name for name in expected if seen[name] != expected[name])

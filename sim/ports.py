@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface between the system model and a hardware unit, whatever runs behind it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Pins = Mapping[str, int]
 """Pin values by the names that the Verilog has, structs packed as the manifest says."""
@@ -50,6 +50,13 @@ class Engine(Protocol):
         """
         ...
 
+    def advance(self, pins: Pins, grid: "Grid", watch: "Watch") -> "Span":
+        """Take the edges of a grid up to the first that `watch` wants to see, but at least one.
+
+        `advance` below does it by `step`, for engines that have nothing faster.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -86,25 +93,66 @@ class Grid:
                 changing[self.now[0]] += 1
 
 
-class Control(Protocol):
-    """Drafting control as the PIM sequencer sees it: the EDC, or nothing.
+@dataclass
+class Watch:
+    """What ends a span of edges.
 
-    Calls give the time at which they are made through the kernel; answers come as calls of the
-    function given to `listen`, never within the call that caused them.
+    Attributes
+    ----------
+    transfers
+        Output pin and domain: an edge of the domain that sees the pin high.
+    levels
+        Output pins with their last known values: an evaluation that sees another.
+    idle
+        Output pins that must all be high for the unit to rest.
+    quiet
+        Edges of each domain since the unit last did not rest; counted on.
+    settle
+        As many of each domain end the span.
     """
 
-    def listen(self, decided: Callable[[bool, str], None]) -> None:
-        """Register `decided(go, cause)`, called for every decision in order."""
-        ...
+    transfers: tuple[tuple[str, int], ...]
+    levels: Mapping[str, int]
+    idle: tuple[str, ...]
+    quiet: list[int]
+    settle: int
 
-    def draft(self, entropy_nats: float) -> None:
-        """Offer a finished batch with its mean entropy [nat]."""
-        ...
 
-    def verdict(self, full: bool) -> None:
-        """Give the verdict on the oldest outstanding batch."""
-        ...
+class Span(NamedTuple):
+    """Edges that were taken.
 
-    def start_sequence(self) -> None:
-        """Forget the history of the previous sequence."""
-        ...
+    Attributes
+    ----------
+    seen
+        Every output pin before the last evaluation.
+    clocks, time_ps
+        Domains that had their edge in it, and when it was.
+    edges
+        Edges taken, by domain.
+    """
+
+    seen: dict[str, int]
+    clocks: int
+    time_ps: int
+    edges: tuple[int, ...]
+
+
+def advance(engine: Engine, pins: Pins, grid: Grid, watch: Watch) -> Span:
+    """Do what `Engine.advance` says, edge by edge."""
+    edges = [0] * len(grid.periods_ps)
+    seen: dict[str, int] = {}
+    clocks = time_ps = 0
+    for time_ps, clocks, changing in grid.edges(pins):
+        seen = engine.step(changing, clocks, time_ps)
+        moved = any(clocks >> domain & 1 and seen[pin] for pin, domain in watch.transfers)
+        rests = not moved and all(seen[pin] for pin in watch.idle)
+        for i in range(len(edges)):
+            edges[i] += clocks >> i & 1
+            watch.quiet[i] = watch.quiet[i] + (clocks >> i & 1) if rests else 0
+        if (
+            moved
+            or min(watch.quiet) >= watch.settle
+            or any(seen[pin] != value for pin, value in watch.levels.items())
+        ):
+            break
+    return Span(seen, clocks, time_ps, tuple(edges))

@@ -7,7 +7,7 @@ from amaranth.hdl import ClockDomain, Module, Signal, Value
 from amaranth.sim import Simulator
 
 from ahasd.rtl.configs import Unit
-from ahasd.sim.ports import Grid, Pins
+from ahasd.sim.ports import Grid, Pins, Span, Watch, advance
 
 HALF_CYCLE = 1e-9
 """The simulator's own time per half cycle; the system's time never enters it."""
@@ -69,3 +69,7 @@ class PysimEngine:
             if self.changed:
                 return time_ps
         return None
+
+    def advance(self, pins: Pins, grid: Grid, watch: Watch) -> Span:
+        """Take edges up to what is watched for; see `Engine`."""
+        return advance(self, pins, grid, watch)

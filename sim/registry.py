@@ -1,18 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends by name."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.golden import GoldenEngine
-from ahasd.sim.ports import Engine
+from ahasd.sim.ports import Engine, Pins
 
 Backend = Literal["golden", "pysim", "rtl"]
 
 
+class _Part:
+    """An engine as a part of a golden top."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def step(self, pins: Pins, clocks: int) -> dict[str, int]:
+        return self._engine.step(pins, clocks, 0)
+
+    @property
+    def changed(self) -> bool:
+        return self._engine.changed is not False
+
+
 def make_engine(
-    name: str, params: Any, backend: Backend, *, lockstep: Path | None = None
+    name: str,
+    params: Any,
+    backend: Backend,
+    *,
+    parts: Mapping[str, Backend] | None = None,
+    lockstep: Path | None = None,
 ) -> Engine:
     """Start a unit on a backend.
 
@@ -25,6 +45,8 @@ def make_engine(
     backend
         `golden` is fast to start and to run; `rtl` runs the compiled netlist; `pysim` the Amaranth
         source.
+    parts
+        Backends of units in a golden top, by name; the others are golden too.
     lockstep
         Compare every edge with the golden model; the folder gets a waveform if they differ.
 
@@ -36,7 +58,11 @@ def make_engine(
     unit = UNITS[name]
     match backend:
         case "golden":
-            engine: Engine = GoldenEngine(unit, params)
+            others = {
+                part: _Part(make_engine(part, getattr(params, part), chosen))
+                for part, chosen in (parts or {}).items()
+            }
+            engine: Engine = GoldenEngine(unit, params, **({"parts": others} if others else {}))
         case "pysim":
             from ahasd.sim.pysim import PysimEngine
 

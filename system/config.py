@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from ahasd.rtl.ahasd.params import AhasdParams
 from ahasd.rtl.configs import UNITS
-from ahasd.rtl.edc.params import EdcParams
 from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
@@ -28,13 +28,16 @@ from ahasd.system.toml import (
 from ahasd.system.workload.playback import Playback
 from ahasd.system.workload.trace import packaged_traces
 
-Scheme = Literal["npu-ar", "sync", "async", "async-edc"]
+Scheme = Literal["npu-ar", "sync", "async", "async-edc", "ahasd"]
 SCHEMES: dict[Scheme, str] = {
     "npu-ar": "the NPU decodes alone, one token a pass",
     "sync": "the PIM drafts a batch and waits for its verdict",
     "async": "the PIM drafts ahead without control",
     "async-edc": "the PIM drafts ahead as far as the EDC lets it",
+    "ahasd": "the same, and the PIM pre-verifies where the TVC finds time for it",
 }
+HARDWARE_SCHEMES: tuple[Scheme, ...] = ("async", "async-edc", "ahasd")
+"""Schemes that run on the control hardware."""
 
 BackendName = Literal["golden", "pysim", "rtl"]
 
@@ -70,48 +73,120 @@ class Verification(TomlModel):
         default="compare",
         description="emit the target's token after a full acceptance, or let the next pass judge",
     )
-    queue_batches: int = Field(default=8, ge=1, le=64, description="depth of the draft queue")
+
+
+class Hardware(TomlModel):
+    """The control hardware: the top with its units."""
+
+    configuration: str = Field(
+        default="small", description="sizes of the units: paper, small or test"
+    )
+
+    @model_validator(mode="after")
+    def _configuration_exists(self) -> "Hardware":
+        known = UNITS["ahasd"].configurations
+        if self.configuration not in known:
+            raise ValueError(
+                f"ahasd has no configuration {self.configuration!r}; choose one of"
+                f" {', '.join(known)}"
+            )
+        return self
+
+    @property
+    def params(self) -> AhasdParams:
+        """Parameters of the top."""
+        return UNITS["ahasd"].configurations[self.configuration]
 
 
 class Edc(TomlModel):
-    """The drafting control unit and its registers."""
+    """Registers of the drafting control."""
 
-    configuration: str = Field(
-        default="paper", description="sizes of the unit: paper, small or test"
-    )
     boundaries: Literal["linear10", "linear4", "sqrt4"] = Field(
         default="sqrt4", description="preset of the entropy bucket boundaries"
     )
     recheck: bool = Field(default=True, description="look again after an accepted verdict")
     explore: int = Field(default=0, ge=0, le=7, description="every 2**k-th stop goes; 0 is off")
 
-    @model_validator(mode="after")
-    def _configuration_exists(self) -> "Edc":
-        known = UNITS["edc"].configurations
-        if self.configuration not in known:
-            raise ValueError(
-                f"edc has no configuration {self.configuration!r}; choose one of {', '.join(known)}"
-            )
-        return self
 
-    @property
-    def params(self) -> EdcParams:
-        """Parameters of the unit."""
-        return UNITS["edc"].configurations[self.configuration]
+class Tvc(TomlModel):
+    """Registers of the pre-verification control, and what surrounds it."""
+
+    affine_npu: bool = Field(
+        default=False, description="affine model of verification times, else the mean ratio"
+    )
+    affine_preverify: bool = Field(default=False, description="the same for pre-verification times")
+    max_length: int = Field(default=8, ge=0, le=31, description="most tokens to pre-verify")
+    slowdown_cycles: int = Field(
+        default=0, ge=0, le=2**32 - 1, description="PIM cycles that the NPU is expected to lose"
+    )
+    cold_preverify_cycles: int = Field(
+        default=0,
+        ge=0,
+        le=2**32 - 1,
+        description="PIM cycles a token until one was measured; 0 allows one token",
+    )
+    preload: bool = Field(
+        default=False, description="fill the tables with an offline profile before the run"
+    )
+    otherwise: Literal["continue", "wait"] = Field(
+        default="continue", description="at a stop without pre-verification: draft on, or wait"
+    )
+    wrong_hints: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="probability that the PIM's target model takes another token than the NPU's",
+    )
+
+
+class Gtsu(TomlModel):
+    """Registers of the task scheduling unit."""
+
+    switch_cycles: int = Field(
+        default=44, ge=0, le=127, description="PIM cycles without a mask in a switch of the ranks"
+    )
+    drain_max_cycles: int = Field(
+        default=400, ge=0, le=640, description="PIM cycles that commands in flight may take"
+    )
+    preempt: bool = Field(
+        default=False, description="pre-verification suspends drafting at a layer boundary"
+    )
+
+
+PARTS = UNITS["ahasd"].parts
 
 
 class Backend(TomlModel):
-    """What runs behind each hardware unit. None of it changes a result."""
+    """What runs behind the hardware. None of it changes a result."""
 
-    edc: BackendName = Field(default="rtl", description="what runs the EDC; results are equal")
+    ahasd: BackendName = Field(default="rtl", description="what runs the top; results are equal")
+    edc: BackendName = Field(
+        default="golden", description="what runs this unit in a golden top; so do the next four"
+    )
+    gtsu: BackendName = Field(default="golden", description="see backend.edc")
+    host: BackendName = Field(default="golden", description="see backend.edc")
+    queues: BackendName = Field(default="golden", description="see backend.edc")
+    tvc: BackendName = Field(default="golden", description="see backend.edc")
     skip: bool = Field(default=True, description="skip the cycles in which a unit rests")
     lockstep: bool = Field(default=False, description="compare every cycle with the golden model")
 
     @model_validator(mode="after")
-    def _lockstep_compares_two(self) -> "Backend":
-        if self.lockstep and self.edc == "golden":
-            raise ValueError('lockstep compares with golden: choose edc = "rtl" or "pysim"')
+    def _choices_have_an_effect(self) -> "Backend":
+        mixed = [name for name in PARTS if getattr(self, name) != "golden"]
+        if mixed and self.ahasd != "golden":
+            raise ValueError(
+                f"backend.{mixed[0]} is chosen for a unit, but the top runs as a whole:"
+                ' choose ahasd = "golden"'
+            )
+        if self.lockstep and self.ahasd == "golden" and not mixed:
+            raise ValueError('lockstep compares with golden: choose ahasd = "rtl" or "pysim"')
         return self
+
+    @property
+    def parts(self) -> dict[str, BackendName]:
+        """Units of a golden top that are not golden themselves."""
+        found = {name: getattr(self, name) for name in PARTS}
+        return {name: backend for name, backend in found.items() if backend != "golden"}
 
 
 class RunConfig(TomlModel):
@@ -119,14 +194,17 @@ class RunConfig(TomlModel):
 
     name: str = Field(default="", description="folder under runs/; empty: made from the rest")
     scheme: Scheme = Field(description="who drafts and who waits for whom")
-    baseline: Literal["npu-ar", "sync", "async", "async-edc", "none"] = Field(
+    baseline: Literal["npu-ar", "sync", "async", "async-edc", "ahasd", "none"] = Field(
         default="sync", description="scheme to run beside it, for comparison"
     )
     seed: int = Field(default=0, ge=0, description="of every random draw; a trace needs none")
     workload: Workload
     draft: AnyRuleOptions
     verification: Verification = Verification()
+    hardware: Hardware = Hardware()
     edc: Edc = Edc()
+    tvc: Tvc = Tvc()
+    gtsu: Gtsu = Gtsu()
     backend: Backend = Backend()
     platform: Platform
     dlm: ModelShape
@@ -145,6 +223,16 @@ class RunConfig(TomlModel):
             raise ValueError(
                 f"draft and target need one vocabulary, but {self.dlm.name} has {self.dlm.vocab}"
                 f" tokens and {self.tlm.name} {self.tlm.vocab}: choose a pair of one family"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _batches_fit_the_queue(self) -> "RunConfig":
+        limit = self.hardware.params.queues.batch_tokens
+        if self.scheme in HARDWARE_SCHEMES and self.draft.k_max > limit:
+            raise ValueError(
+                f"draft.k_max = {self.draft.k_max} is longer than a batch of the hardware,"
+                f" {limit} tokens: lower it, or choose another hardware.configuration"
             )
         return self
 

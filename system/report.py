@@ -5,7 +5,8 @@ from typing import Any
 
 from rich.table import Table
 
-from ahasd.system.stats import flat
+from ahasd.system.config import HARDWARE_SCHEMES
+from ahasd.system.stats import FATES, flat
 
 ROWS = (
     ("throughput", "throughput_tokens_s", "{:.2f} tokens/s"),
@@ -21,17 +22,21 @@ ROWS = (
     ("PIM busy", "pim.busy", "{:.1%}"),
     ("PIM blocked", "pim.blocked", "{:.1%}"),
     ("PIM idle", "pim.idle", "{:.1%}"),
-    ("EDC go: full / rejected / flushed", "edc.confusion_batches.go", ""),
-    ("EDC stop: full / rejected / flushed", "edc.confusion_batches.stop", ""),
+    ("EDC go: full / rejected / void / flushed", "edc.confusion_batches.go", ""),
+    ("EDC stop: full / rejected / void / flushed", "edc.confusion_batches.stop", ""),
     ("EDC reject recall", "edc.reject_recall", "{:.1%}"),
     ("EDC false stops", "edc.false_stop_rate", "{:.1%}"),
+    ("TVC asked", "tvc.asked", "{}"),
+    ("TVC inserted", "tvc.inserted", "{}"),
+    ("pre-verifications useful", "tvc.useful", "{}"),
+    ("pre-verifications harmful", "tvc.harmful", "{}"),
 )
 NONE = "-"
 
 
 def _cell(values: dict[str, Any], key: str, form: str) -> str:
     if not form:
-        fates = [values.get(f"{key}.{fate}") for fate in ("full", "rejected", "flushed")]
+        fates = [values.get(f"{key}.{fate}") for fate in FATES]
         return NONE if None in fates else " / ".join(str(fate) for fate in fates)
     value = values.get(key)
     return NONE if value is None else form.format(value)
@@ -48,7 +53,7 @@ def table(results: dict[str, Any]) -> Table:
     shown.add_column("")
     runs = [flat(run) for run in results["runs"]]
     for run in runs:
-        unit = f" ({backend['edc']})" if "edc.reject_recall" in run else ""
+        unit = f" ({backend['ahasd']})" if run["scheme"] in HARDWARE_SCHEMES else ""
         shown.add_column(run["scheme"] + unit, justify="right")
     for label, key, form in ROWS:
         cells = [_cell(run, key, form) for run in runs]

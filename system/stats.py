@@ -5,14 +5,19 @@ Acceptance length counts the bonus or correction token, acceptance rate does not
 gives every formula.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from ahasd.sim.clocked import Cycles
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.simulate import Outcome
+from ahasd.system.tvc_report import prediction_errors
 
 PS_PER_S = 10**12
+
+FATES = ("full", "rejected", "void", "flushed")
+"""What becomes of a batch."""
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -30,7 +35,7 @@ def _utilisation(activity: Activity, time_ps: int) -> dict[str, Any]:
 def _edc(ledger: Ledger) -> dict[str, Any]:
     """Return the confusion matrix of the batches with a fate, and what it says."""
     matrix = {
-        predicted: {fate: ledger.edc[predicted, fate] for fate in ("full", "rejected", "flushed")}
+        predicted: {fate: ledger.edc[predicted, fate] for fate in FATES}
         for predicted in ("go", "stop")
     }
     go, stop = matrix["go"], matrix["stop"]
@@ -81,23 +86,39 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
                 "confirmed_bonus_tokens": ledger.confirmed_bonuses,
                 "full_batches": ledger.judged_full,
                 "rejected_batches": ledger.judged_rejected,
+                "void_batches": ledger.judged_void,
+                "accepted_hint_tokens": ledger.accepted_hints,
+                "cut_tokens": ledger.cut_tokens,
             },
             "pim": _utilisation(outcome.pim, outcome.time_ps),
         }
-    if outcome.cycles:
+    if outcome.config.scheme in ("async-edc", "ahasd"):
         found["edc"] = _edc(ledger)
+    if outcome.config.scheme == "ahasd":
+        found["tvc"] = _tvc(outcome)
+    if outcome.counters:
+        found["counters"] = dict(outcome.counters)
     return found
 
 
+def _tvc(outcome: Outcome) -> dict[str, Any]:
+    """Return what pre-verification did, and how good the TVC's predictions were."""
+    account = asdict(outcome.ledger.preverify)
+    seconds = {f"{name}_s": account.pop(f"{name}_ps") / PS_PER_S for name in ("harmful", "time")}
+    entries = outcome.config.hardware.params.tvc.table_entries
+    errors = prediction_errors(outcome.measurements.records, entries)
+    return {**account, **seconds, "prediction_error": errors}
+
+
 def cycle_account(cycles: dict[str, Cycles]) -> dict[str, dict[str, int]]:
-    """Return stepped, skipped and simulated cycles by unit."""
+    """Return stepped, skipped and simulated cycles by clock domain."""
     return {
-        unit: {
+        domain: {
             "stepped": account.stepped,
             "skipped": account.skipped,
             "simulated": account.stepped + account.skipped,
         }
-        for unit, account in cycles.items()
+        for domain, account in cycles.items()
     }
 
 

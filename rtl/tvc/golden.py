@@ -208,6 +208,15 @@ class TvcGolden:
         reason = Reason.INSERT if length else Reason.NOTHING_AVAILABLE
         return Decision(length, reason, npu_cycles, slack)
 
+    @property
+    def counts(self) -> bool:
+        """Whether an edge on which no input is taken moves the count of a computation, no pin."""
+        return self._busy >= 2
+
+    def count(self) -> None:
+        """Take such an edge."""
+        self._busy -= 1
+
     def step(self, pins: Mapping[str, int], clocks: int = 1) -> dict[str, int]:
         """Take one edge of the PIM clock.
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ahasd.rtl.configs import Unit
-from ahasd.sim.ports import Grid, Pins
+from ahasd.sim.ports import Grid, Pins, Span, Watch
 from ahasd.sim.rtl.build import ENTRY, LIBRARY, build
-from ahasd.sim.rtl.wrapper import WORD_BITS, Pin, layout
+from ahasd.sim.rtl.wrapper import DOMAINS, WATCHED, WORD_BITS, Pin, layout
 
 WORD_MASK = (1 << WORD_BITS) - 1
 NO_WORD = WORD_MASK
@@ -42,6 +42,27 @@ class _Words:
         }
 
 
+class _Watch(ctypes.Structure):
+    """The C struct of that name; see `ahasd.sim.rtl.wrapper`."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_uint64 * DOMAINS)
+            for name in ("periods_ps", "next_ps", "quiet", "edges")
+        ),
+        *((name, ctypes.c_uint64) for name in ("until_ps", "settle", "now_word", "time_ps")),
+        *((name, ctypes.c_uint64 * WATCHED) for name in ("level_words", "level_values")),
+        *(
+            (name, ctypes.c_uint32 * WATCHED)
+            for name in ("transfer_words", "transfer_domains", "idle_words")
+        ),
+        *(
+            (name, ctypes.c_uint32)
+            for name in ("transfers", "levels", "idles", "now_domain", "clocks")
+        ),
+    )
+
+
 class RtlEngine:
     """A unit compiled by CXXRTL.
 
@@ -71,6 +92,9 @@ class RtlEngine:
             ctypes.c_uint32,
         ]
         library.ahasd_run.restype = ctypes.c_uint64
+        library.ahasd_advance.argtypes = [ctypes.c_void_p, words, words, ctypes.POINTER(_Watch)]
+        library.ahasd_advance.restype = ctypes.c_int
+        self._spans: dict[tuple[object, ...], _Watch] = {}
         self._model = library.ahasd_create()
         self.changed = False
 
@@ -96,8 +120,7 @@ class RtlEngine:
         """Take every edge of a grid; see `Engine`."""
         self._in.write(pins)
         numbers = ctypes.c_uint64 * len(grid.periods_ps)
-        pin, domain = grid.now or ("", 0)
-        word = next((each.offset for each in self._in.pins if each.name == pin), NO_WORD)
+        word, domain = self._now(grid)
         changed_ps = self._library.ahasd_run(
             self._model,
             numbers(*grid.periods_ps),
@@ -108,6 +131,57 @@ class RtlEngine:
             domain,
         )
         return changed_ps or None
+
+    def advance(self, pins: Pins, grid: Grid, watch: Watch) -> Span:
+        """Take edges up to what is watched for, in one call; see `Engine`."""
+        key = (grid.periods_ps, grid.now, watch.transfers, tuple(watch.levels), watch.idle)
+        request = self._spans.get(key)
+        if request is None:
+            request = self._spans[key] = self._request(grid, watch)
+        self._in.write(pins)
+        count = len(grid.periods_ps)
+        for i in range(count):
+            request.next_ps[i] = grid.next_ps[i]
+            request.quiet[i] = watch.quiet[i]
+        for i, value in enumerate(watch.levels.values()):
+            request.level_values[i] = value
+        request.until_ps = grid.until_ps
+        request.settle = watch.settle
+        self.changed = bool(
+            self._library.ahasd_advance(
+                self._model, self._in.array, self._out.array, ctypes.byref(request)
+            )
+        )
+        watch.quiet[:] = request.quiet[:count]
+        edges = tuple(request.edges[:count])
+        return Span(self._out.read(), request.clocks, request.time_ps, edges)
+
+    def _request(self, grid: Grid, watch: Watch) -> "_Watch":
+        """Translate what does not change from span to span."""
+        place = {pin.name: pin.offset for pin in self._out.pins}
+        if any(pin.words > 1 for pin in self._out.pins if pin.name in watch.levels):
+            raise ValueError(f"only pins of up to {WORD_BITS} bits can be watched")
+        request = _Watch()
+        for i, period_ps in enumerate(grid.periods_ps):
+            request.periods_ps[i] = period_ps
+        for i, (pin, domain) in enumerate(watch.transfers):
+            request.transfer_words[i] = place[pin]
+            request.transfer_domains[i] = domain
+        for i, pin in enumerate(watch.levels):
+            request.level_words[i] = place[pin]
+        for i, pin in enumerate(watch.idle):
+            request.idle_words[i] = place[pin]
+        request.transfers = len(watch.transfers)
+        request.levels = len(watch.levels)
+        request.idles = len(watch.idle)
+        request.now_word, request.now_domain = self._now(grid)
+        return request
+
+    def _now(self, grid: Grid) -> tuple[int, int]:
+        """Return the word of the pin that counts cycles, and of which domain."""
+        name, domain = grid.now or ("", 0)
+        word = next((pin.offset for pin in self._in.pins if pin.name == name), NO_WORD)
+        return word, domain
 
 
 class WaveEngine(RtlEngine):

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 WORD_BITS = 64
+DOMAINS = 4
+"""Most clock domains of a unit."""
+WATCHED = 64
+"""Most pins of a kind that can end a span of edges."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,15 @@ struct Model {{
 
 extern "C" {{
 
+// What ends a span of edges, and where it ended; `ahasd.sim.ports.Watch` says what is what.
+struct Watch {{
+  uint64_t periods_ps[{DOMAINS}], next_ps[{DOMAINS}], quiet[{DOMAINS}], edges[{DOMAINS}];
+  uint64_t until_ps, settle, now_word, time_ps;
+  uint64_t level_words[{WATCHED}], level_values[{WATCHED}];
+  uint32_t transfer_words[{WATCHED}], transfer_domains[{WATCHED}], idle_words[{WATCHED}];
+  uint32_t transfers, levels, idles, now_domain, clocks;
+}};
+
 void ahasd_destroy(Model *model) {{ delete model; }}
 
 // One edge of the clocks in the mask; returns whether it changed any state.
@@ -162,6 +175,50 @@ uint64_t ahasd_run(Model *model, const uint64_t *periods, uint64_t *next, uint64
     if (model->rise(clocks)) return time;
     if (now_word != UINT64_MAX && (clocks >> now_domain & 1)) {{
       in[now_word]++;
+      model->load(in);
+    }}
+  }}
+}}
+
+// Edges up to the first that is watched for, but at least one; returns whether the last changed
+// any state.
+int ahasd_advance(Model *model, uint64_t *in, uint64_t *out, Watch *watch) {{
+  const size_t domains = {len(domains)};
+  bool changed = false;
+  for (size_t i = 0; i < domains; i++) watch->edges[i] = 0;
+  model->load(in);
+  for (;;) {{
+    uint64_t time = watch->next_ps[0];
+    for (size_t i = 1; i < domains; i++)
+      if (watch->next_ps[i] < time) time = watch->next_ps[i];
+    if (time > watch->until_ps) return changed;
+    uint32_t clocks = 0;
+    for (size_t i = 0; i < domains; i++)
+      if (watch->next_ps[i] == time) {{
+        clocks |= 1u << i;
+        watch->next_ps[i] += watch->periods_ps[i];
+        watch->edges[i]++;
+      }}
+    model->settle();
+    model->store(out);
+    changed = model->rise(clocks);
+    watch->time_ps = time;
+    watch->clocks = clocks;
+
+    bool moved = false, rests = true, ends = false;
+    for (size_t i = 0; i < watch->transfers; i++)
+      moved |= (clocks >> watch->transfer_domains[i] & 1) && out[watch->transfer_words[i]];
+    for (size_t i = 0; i < watch->idles; i++) rests &= out[watch->idle_words[i]] != 0;
+    for (size_t i = 0; i < watch->levels; i++)
+      ends |= out[watch->level_words[i]] != watch->level_values[i];
+    bool settled = true;
+    for (size_t i = 0; i < domains; i++) {{
+      watch->quiet[i] = moved || !rests ? 0 : watch->quiet[i] + (clocks >> i & 1);
+      settled &= watch->quiet[i] >= watch->settle;
+    }}
+    if (moved || settled || ends) return changed;
+    if (watch->now_word != UINT64_MAX && (clocks >> watch->now_domain & 1)) {{
+      in[watch->now_word]++;
       model->load(in);
     }}
   }}

@@ -37,6 +37,8 @@ class AnalyticDevices:
         The target model (TLM), run by the NPU.
     dlm_ranks
         Ranks that draft together, 1 to all of the platform.
+    tlm_ranks
+        Ranks that pre-verify together; 0 if there is no pre-verification.
 
     Raises
     ------
@@ -50,15 +52,24 @@ class AnalyticDevices:
         draft_shape: ModelShape,
         target_shape: ModelShape,
         dlm_ranks: int,
+        tlm_ranks: int = 0,
     ) -> None:
         if not 1 <= dlm_ranks <= platform.pim.ranks:
             raise ValueError(f"dlm_ranks = {dlm_ranks} must be 1 to {platform.pim.ranks}")
+        if not 0 <= tlm_ranks <= platform.pim.ranks:
+            raise ValueError(f"tlm_ranks = {tlm_ranks} must be 0 to {platform.pim.ranks}")
         self.platform = platform
         self.draft_shape = draft_shape
         self.target_shape = target_shape
         self.dlm_ranks = dlm_ranks
+        self.tlm_ranks = tlm_ranks
         npu = platform.npu
         self._draft = _ps_per_unit(platform.pim.rank_stream_bytes_s * dlm_ranks)
+        if tlm_ranks:
+            pim = platform.pim
+            efficiency = pim.rank_stream_bytes_s / min(pim.rank_bandwidth_bytes_s, pim.rank_mac_s)
+            self._preverify_read = _ps_per_unit(pim.rank_bandwidth_bytes_s * efficiency * tlm_ranks)
+            self._preverify_mac = _ps_per_unit(pim.rank_mac_s * efficiency * tlm_ranks)
         self._dram = _ps_per_unit(platform.offchip_bytes_s)
         self._mac = _ps_per_unit(npu.mac_s)
         # The same for every pass: all weights enter the arrays once, however many rows stream by.
@@ -83,6 +94,34 @@ class AnalyticDevices:
         """Return what binds a draft step: its rank's banks (`dram`) or its unit (`compute`)."""
         pim = self.platform.pim
         return "dram" if pim.rank_bandwidth_bytes_s <= pim.rank_mac_s else "compute"
+
+    def preverify_ps(self, rows: int, context: int) -> int:
+        """Return the time of a pre-verification in the target model's ranks, ps.
+
+        Weights are read once for all rows, each of which takes a multiply-accumulate a weight.
+
+        Parameters
+        ----------
+        rows
+            Token positions processed.
+        context
+            Tokens in the cache.
+
+        Raises
+        ------
+        ValueError
+            `rows` is below 1, `context` is negative, or there are no `tlm_ranks`.
+        """
+        if rows < 1:
+            raise ValueError(f"rows = {rows} must be at least 1")
+        if not self.tlm_ranks:
+            raise ValueError("tlm_ranks = 0: there are no ranks to pre-verify on")
+        _check_context(context)
+        read = self.target_shape.read_bytes(context, self.platform.kv_bytes)
+        return max(
+            _time_ps(read, self._preverify_read),
+            _time_ps(self.target_shape.bytes_per_pass * rows, self._preverify_mac),
+        )
 
     def pass_ps(self, rows: int, context: int) -> int:
         """Return the time of one NPU pass, ps.

@@ -21,6 +21,8 @@ class DraftToken:
     off_trace : bool
         True if the trace did not reach this far and its last entry stands in. Such a token follows
         a wrong one, so it can never be emitted.
+    hint : bool
+        True if the target model in the PIM chose it, in a pre-verification; the rest is void then.
     """
 
     token: int
@@ -29,6 +31,7 @@ class DraftToken:
     p_top1: float
     p_top2: float
     off_trace: bool = False
+    hint: bool = False
 
 
 class Outcome(Enum):

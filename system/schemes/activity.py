@@ -31,6 +31,11 @@ class Activity:
         self.state = state
         self._since_ps = now_ps
 
+    def time_ps(self, state: str, now_ps: int) -> int:
+        """Return the time in a state up to now."""
+        running_ps = now_ps - self._since_ps if state == self.state else 0
+        return self.state_ps[state] + running_ps
+
     def kind_ps(self, kind: Kind) -> int:
         """Return the time in states of a kind."""
         return sum(time for state, time in self.state_ps.items() if self._kinds[state] == kind)

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What travels between PIM and NPU."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from ahasd.system.drafting.base import DraftToken
+
+
+def drafted(tokens: Iterable[DraftToken]) -> int:
+    """Return how many tokens the draft model made; hints are the target model's own."""
+    return sum(not token.hint for token in tokens)
 
 
 @dataclass(slots=True)
@@ -16,19 +23,31 @@ class Batch:
         Counts the batches of a run.
     epoch
         Of the sequence state that it was drafted in; a rejection ends an epoch.
+    branch
+        Of the chain that it continues. The first batch of another branch starts at a cut, or behind
+        what is committed.
     start
         Simulated position of its first token.
     tokens
         At least one.
     predicted_go
         What the EDC predicted for it; None before the decision and without an EDC.
+    kept
+        Its leading tokens that belong to the present chain, as far as the PIM knows: all of them,
+        but for a cut, or a chain given up.
     """
 
     number: int
     epoch: int
+    branch: int
     start: int
     tokens: list[DraftToken]
     predicted_go: bool | None = None
+    kept: int = -1
+
+    def __post_init__(self) -> None:
+        if self.kept < 0:
+            self.kept = len(self.tokens)
 
     @property
     def end(self) -> int:
@@ -37,32 +56,34 @@ class Batch:
 
     @property
     def mean_entropy_nats(self) -> float:
-        """Mean entropy of the tokens, nat."""
-        return sum(token.entropy_nats for token in self.tokens) / len(self.tokens)
+        """Mean entropy of the drafted tokens, nat; 0 if there is none."""
+        entropies = [token.entropy_nats for token in self.tokens if not token.hint]
+        return sum(entropies) / len(entropies) if entropies else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The NPU's verdict on one batch; a pass gives one to each batch, oldest first.
+    """The NPU's verdict on one batch; they come oldest batch first.
 
     Attributes
     ----------
     batch
         Which one.
+    outcome
+        Accepted in full; rejected, which ends the epoch; or void: cut, and right as far as it was
+        verified.
     accepted
         Its leading tokens that the target confirms.
-    committed
-        Positions that the NPU has emitted, this verdict's next token included.
-    bonus
-        Token that follows a chain accepted in full, already emitted; None if there is none.
+    next_token
+        Token that the NPU emitted behind them: a correction or a bonus; None if there is none.
     """
 
     batch: Batch
+    outcome: Literal["full", "rejected", "void"]
     accepted: int
-    committed: int
-    bonus: int | None = None
+    next_token: int | None = None
 
     @property
-    def full(self) -> bool:
-        """Whether the whole batch was accepted."""
-        return self.accepted == len(self.batch.tokens)
+    def committed(self) -> int:
+        """Positions that are out after this verdict, if anything of a void batch is accepted."""
+        return self.batch.start + self.accepted + (self.next_token is not None)

@@ -6,6 +6,48 @@ from dataclasses import dataclass, field
 
 
 @dataclass
+class Preverify:
+    """What became of pre-verifications.
+
+    Attributes
+    ----------
+    asked
+        Requests to the TVC.
+    inserted
+        Of them, those that it answered with at least one token.
+    run, broken_off
+        Pre-verifications that ran to their end, and that a rejection ended.
+    tokens
+        Tokens processed by those that ran, those in flight included.
+    predicted
+        Rejections that they foretold: a hint was drafted on.
+    survived
+        Branches that a rejection at their start confirmed.
+    useful
+        Pre-verifications that changed what the NPU verified: it confirmed a token of their branch,
+        or the branch survived the rejection.
+    harmful
+        Those during which the NPU starved.
+    harmful_ps
+        For how long it did.
+    time_ps
+        Time that the PIM spent on all of them, switches included.
+    """
+
+    asked: int = 0
+    inserted: int = 0
+    run: int = 0
+    broken_off: int = 0
+    tokens: int = 0
+    predicted: int = 0
+    survived: int = 0
+    useful: int = 0
+    harmful: int = 0
+    harmful_ps: int = 0
+    time_ps: int = 0
+
+
+@dataclass
 class Ledger:
     """Event counts of one run.
 
@@ -26,12 +68,19 @@ class Ledger:
         Tokens emitted after a rejection, and after a chain accepted in full.
     confirmed_bonuses
         Bonuses that were also drafted: accepted tokens that had been emitted before.
-    judged_full, judged_rejected
+    judged_full, judged_rejected, judged_void
         Batches by verdict.
     edc
-        Confusion matrix: (predicted `go` or `stop`, `full`, `rejected` or `flushed`) to batches.
+        Confusion matrix: (predicted `go` or `stop`, fate) to batches; the fates are `full`,
+        `rejected`, `void` (cut, and right as far as it was verified) and `flushed`.
     decisions
         EDC decisions by cause, `predicted` split into `go` and `stop`.
+    accepted_hints
+        Tokens of pre-verifications that the target confirmed; they count as no draft.
+    cut_tokens
+        Drafted tokens that the NPU did not verify because of a cut.
+    preverify
+        Pre-verification, counted.
     """
 
     drafted: int = 0
@@ -46,5 +95,9 @@ class Ledger:
     confirmed_bonuses: int = 0
     judged_full: int = 0
     judged_rejected: int = 0
+    judged_void: int = 0
+    accepted_hints: int = 0
+    cut_tokens: int = 0
+    preverify: "Preverify" = field(default_factory=lambda: Preverify())
     edc: Counter[tuple[str, str]] = field(default_factory=Counter)
     decisions: Counter[str] = field(default_factory=Counter)

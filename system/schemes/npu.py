@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NPU: verifies drafted chains, or decodes alone. Only the NPU emits tokens."""
 
-from collections import deque
 from collections.abc import Callable
-from typing import Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal
 
 from ahasd.sim.kernel import Kernel
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.batch import Batch, Verdict
 from ahasd.system.schemes.ledger import Ledger
+from ahasd.system.schemes.link import Link
 from ahasd.system.workload.playback import TargetStream
 
 Take = Literal["all", "one"]
@@ -18,35 +19,19 @@ Bonus = Literal["compare", "drop"]
 NPU_STATES = {"verifying": "busy", "starved": "idle"}
 
 
-class Drafter(Protocol):
-    """What the NPU tells the PIM side."""
-
-    def on_verdict(self, verdict: Verdict) -> None:
-        """Take a verdict; they come oldest batch first.
-
-        With a verdict the draft queue may have room again: the NPU takes batches when it is free.
-        """
-        ...
-
-
 class Emitter:
     """The sequence that the NPU has emitted.
 
     Parameters
     ----------
-    kernel
-        Stopped when the last token is out.
     stream
         The target.
     progress
         Called with the number of tokens emitted so far.
     """
 
-    def __init__(
-        self, kernel: Kernel, stream: TargetStream, progress: Callable[[int], None]
-    ) -> None:
+    def __init__(self, stream: TargetStream, progress: Callable[[int], None]) -> None:
         self.tokens: list[int] = []
-        self._kernel = kernel
         self._stream = stream
         self._progress = progress
 
@@ -61,10 +46,8 @@ class Emitter:
         return len(self.tokens) == self._stream.length
 
     def flush(self) -> None:
-        """Tell how far the run is, and stop it after the last token."""
+        """Tell how far the run is."""
         self._progress(len(self.tokens))
-        if self.complete:
-            self._kernel.after(0, self._kernel.stop)  # behind the last verdicts
 
 
 class NpuDecoder:
@@ -99,14 +82,28 @@ class NpuDecoder:
             self.start()
 
 
+@dataclass(slots=True)
+class Staged:
+    """A batch that the NPU took out of the queue.
+
+    Attributes
+    ----------
+    batch
+        The batch.
+    usable
+        Its leading tokens that are worth verifying.
+    """
+
+    batch: Batch
+    usable: int
+
+
 class NpuVerifier:
     """Take queued batches of one chain, verify them in one pass, emit, give verdicts.
 
-    The draft queue is ideal here: a batch is visible at once, and only its depth is real.
-
     Parameters
     ----------
-    kernel, stream, devices, ledger, emitter
+    kernel, stream, devices, ledger, emitter, link
         What it works with.
     pass_tokens
         Cap on the tokens of the batches taken into one pass. It never splits a batch; the first
@@ -126,6 +123,7 @@ class NpuVerifier:
         devices: AnalyticDevices,
         ledger: Ledger,
         emitter: Emitter,
+        link: Link,
         *,
         pass_tokens: int,
         take: Take,
@@ -137,98 +135,144 @@ class NpuVerifier:
         self._devices = devices
         self._ledger = ledger
         self._emitter = emitter
+        self._link = link
         self._pass_tokens = pass_tokens
         self._take = take
         self._bonus = bonus
-        self._queue: deque[Batch] = deque()
-        self._busy = False
+        self._staged: list[Staged] = []
+        self._known = 0  # leading tokens of the chain that are out already
         self._epoch = 0
+        self._branch: int | None = None  # of the last batch that came
+        self._next: int | None = None  # where the chain goes on; None behind what is out
+        self._dead: int | None = None  # a branch that starts before what is out
+        self._cut_branch: int | None = None  # the branch that the last cut announced
+        self._cut_position = 0  # where it starts
+        self._context = 0  # KV length of the last pass
 
-    def connect(self, drafter: Drafter) -> None:
-        """Name the PIM side."""
-        self._drafter = drafter
+    def accepts(self, batch: Batch) -> bool:
+        """See `NpuSide`."""
+        if batch.epoch != self._epoch or not self._staged:
+            return True
+        length = sum(staged.usable for staged in self._staged) + len(batch.tokens)
+        return self._take == "all" and length <= self._pass_tokens
 
-    @property
-    def queued(self) -> int:
-        """Occupied slots of the draft queue."""
-        return len(self._queue)
+    def on_batch(self, batch: Batch) -> None:
+        """See `NpuSide`."""
+        if batch.epoch != self._epoch:
+            return
+        if batch.branch == self._cut_branch:
+            self._next = self._cut_position
+        elif batch.branch != self._branch:
+            self._next = None
+        self._cut_branch = None
+        self._branch = batch.branch
+        start = self._emitter.committed if self._next is None else self._next
+        if start != batch.start:
+            raise AssertionError(f"batch {batch.number} starts at {batch.start}, not at {start}")
+        self._next = batch.end
+        dead = batch.branch == self._dead
+        self._staged.append(Staged(batch, 0 if dead else len(batch.tokens)))
+        self._settle()
 
-    def push(self, batch: Batch) -> None:
-        """Queue a batch."""
-        self._queue.append(batch)
-        self._begin()
+    def on_cut(self, batch: Batch, keep: int, branch: int) -> None:
+        """See `NpuSide`."""
+        if batch.epoch != self._epoch:
+            return
+        is_younger = False
+        here = any(staged.batch is batch for staged in self._staged)
+        for staged in self._staged:
+            if staged.batch is batch:
+                self._ledger.cut_tokens += max(0, staged.usable - keep)
+                staged.usable = min(staged.usable, keep)
+                is_younger = True
+            elif is_younger or not here:
+                self._ledger.cut_tokens += staged.usable
+                staged.usable = 0
+        self._cut_branch, self._cut_position = branch, batch.start + keep
+        self._settle()
 
-    def _tell(self, verdict: Verdict) -> None:
-        # Not within this event: the two sides run concurrently and see each other's past.
-        self._kernel.after(0, self._drafter.on_verdict, verdict)
+    def on_quiet(self) -> None:
+        """See `NpuSide`."""
+        if self._staged:
+            self._start_pass()
 
-    def _begin(self) -> None:
-        """Start a pass if free; settle first what needs none."""
-        while not self._busy and self._queue:
-            if self._queue[0].epoch < self._epoch:
-                self._queue.popleft()
-                continue
-            first = self._queue[0]
+    def _settle(self) -> None:
+        """Give the verdicts that need no pass."""
+        while self._staged:
+            first = self._staged[0]
             committed = self._emitter.committed
-            known = committed - first.start
-            if known not in ((0, 1) if self._bonus == "compare" else (0,)):
-                raise AssertionError(
-                    f"batch {first.number} starts at {first.start}, but {committed} tokens are out"
-                )
-            if known and first.tokens[0].token != self._emitter.tokens[-1]:
-                self._queue.popleft()
-                self._epoch += 1
-                self._tell(Verdict(first, 0, committed))
-                continue
-            self._ledger.confirmed_bonuses += known
-            if known == len(first.tokens):
-                self._queue.popleft()
-                self._tell(Verdict(first, known, committed))
-                continue
-            self._start_pass(known)
+            self._known = committed - first.batch.start
+            if not first.usable:
+                self._void(self._staged.pop(0).batch)
+            elif self._known > 1:
+                self._dead = first.batch.branch
+                for staged in self._staged:
+                    if staged.batch.branch == self._dead:
+                        staged.usable = 0
+            elif self._known and first.batch.tokens[0].token != self._emitter.tokens[-1]:
+                self._reject(first.batch, 0, self._emitter.tokens[-1], None)
+            elif self._known == first.usable:
+                self._ledger.confirmed_bonuses += 1
+                self._staged.pop(0)
+                outcome = "full" if first.usable == len(first.batch.tokens) else "void"
+                self._tell(Verdict(first.batch, outcome, first.usable), None)
+            else:
+                return
 
-    def _start_pass(self, known: int) -> None:
-        taken = [self._queue.popleft()]
-        length = len(taken[0].tokens)
-        while self._take == "all" and self._queue:
-            length += len(self._queue[0].tokens)
-            if length > self._pass_tokens or self._queue[0].epoch < self._epoch:
-                break
-            taken.append(self._queue.popleft())
+    def _void(self, batch: Batch) -> None:
+        self._tell(Verdict(batch, "void", 0), None)
+
+    def _reject(self, batch: Batch, accepted: int, token: int, pass_ps: int | None) -> None:
+        """End the epoch."""
+        self._epoch += 1
+        self._staged = []
+        self._branch = self._next = self._dead = self._cut_branch = None
+        self._tell(Verdict(batch, "rejected", accepted, token), pass_ps)
+
+    def _tell(self, verdict: Verdict, pass_ps: int | None) -> None:
+        self._link.tell(verdict, pass_ps=pass_ps, context=self._context)
+
+    def _start_pass(self) -> None:
+        taken, self._staged = self._staged, []
         # The last emitted token goes in too: its key and value are not in the cache yet.
-        rows = 1 + sum(len(batch.tokens) for batch in taken) - known
+        rows = 1 + sum(staged.usable for staged in taken) - self._known
+        self._ledger.confirmed_bonuses += self._known
         self._ledger.passes += 1
         self._ledger.rows += rows
-        self._busy = True
         self.activity.enter("verifying", self._kernel.now_ps)
-        context = self._stream.context(self._emitter.committed)
-        self._kernel.after(self._devices.pass_ps(rows, context), self._on_pass, taken, known)
+        self._context = self._stream.context(self._emitter.committed)
+        pass_ps = self._devices.pass_ps(rows, self._context)
+        self._link.start_pass([staged.batch for staged in taken], self._context)
+        self._kernel.after(pass_ps, self._on_pass, taken, pass_ps)
 
-    def _on_pass(self, taken: list[Batch], known: int) -> None:
-        self._busy = False
+    def _on_pass(self, taken: list[Staged], pass_ps: int) -> None:
         self.activity.enter("starved", self._kernel.now_ps)
         emitted = self._emitter.tokens
         segment_end = self._stream.segment_end(len(emitted))
-        for batch in taken:
+        last_usable = max(i for i, staged in enumerate(taken) if staged.usable)
+        known = self._known
+        for i, staged in enumerate(taken):
+            batch = staged.batch
             accepted = known
             known = 0
-            for token in batch.tokens[accepted:]:
+            for token in batch.tokens[accepted : staged.usable]:
                 if token.token != self._stream.target(len(emitted)):
                     break
                 emitted.append(token.token)
                 accepted += 1
-            if accepted < len(batch.tokens):
+            if accepted < staged.usable:
                 emitted.append(self._stream.target(len(emitted)))
                 self._ledger.corrections += 1
-                self._epoch += 1
-                self._tell(Verdict(batch, accepted, len(emitted)))
+                self._reject(batch, accepted, emitted[-1], pass_ps)
                 break
             bonus = None
-            if batch is taken[-1] and self._bonus == "compare" and len(emitted) < segment_end:
+            if i == last_usable and self._bonus == "compare" and len(emitted) < segment_end:
                 bonus = self._stream.target(len(emitted))
                 emitted.append(bonus)
                 self._ledger.bonuses += 1
-            self._tell(Verdict(batch, accepted, len(emitted), bonus))
+            outcome = "full" if staged.usable == len(batch.tokens) else "void"
+            ends = pass_ps if i == len(taken) - 1 else None
+            self._tell(Verdict(batch, outcome, accepted, bonus), ends)
         self._emitter.flush()
         if not self._emitter.complete:
-            self._begin()
+            self._link.open()

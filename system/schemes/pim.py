@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PIM sequencer: drafts batches, asks the drafting control, and follows the verdicts."""
+"""The PIM sequencer: drafts batches, follows decisions and verdicts, and pre-verifies."""
 
 from collections import deque
 
 from ahasd.sim.kernel import Event, Kernel
-from ahasd.sim.ports import Control
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.drafting.base import Drafting, DraftToken, Outcome
 from ahasd.system.schemes.activity import Activity
-from ahasd.system.schemes.batch import Batch, Verdict
+from ahasd.system.schemes.batch import Batch, Verdict, drafted
 from ahasd.system.schemes.ledger import Ledger
-from ahasd.system.schemes.npu import NpuVerifier
+from ahasd.system.schemes.link import Link
+from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.workload.playback import DraftChain, Playback, TargetStream
 
 PIM_STATES = {
     "drafting": "busy",
+    "preverifying": "busy",
     "deciding": "blocked",  # a finished batch waits for its grant
+    "asking": "blocked",  # the TVC decides whether to pre-verify
+    "switching": "blocked",  # a task waits for its ranks
     "full": "blocked",  # a finished batch waits for room in the queue or in the EDC
     "stopped": "idle",  # by the EDC
     "waiting": "idle",  # a synchronous scheme waits for the verdict
@@ -32,20 +35,18 @@ class PimSequencer:
         What it works with.
     drafting
         Ends the batches.
-    control
-        Grants each batch and says whether to draft ahead of it.
-    npu
-        Takes the granted batches.
+    link
+        The way to the NPU: grants each batch, says whether to draft ahead of it, brings verdicts.
     playback
         With `requests` every request is a sequence of its own, for rule and control.
-    queue_depth
-        Batches that the draft queue holds.
-    max_outstanding
-        Batches that the control can have in flight; None for no limit.
     ahead
         False waits for the verdict on every batch before it drafts the next: synchronous.
     has_edc
         Whether decisions are predictions that go into the confusion matrix.
+    preverification
+        Asks and runs pre-verifications; None without.
+    max_batch
+        Longest batch that the link carries.
     """
 
     def __init__(
@@ -55,14 +56,13 @@ class PimSequencer:
         devices: AnalyticDevices,
         ledger: Ledger,
         drafting: Drafting,
-        control: Control,
-        npu: NpuVerifier,
+        link: Link,
         *,
         playback: Playback,
-        queue_depth: int,
-        max_outstanding: int | None,
         ahead: bool,
         has_edc: bool,
+        preverification: Preverification | None = None,
+        max_batch: int = 16,
     ) -> None:
         self.activity = Activity(PIM_STATES, "waiting")
         self._kernel = kernel
@@ -70,64 +70,191 @@ class PimSequencer:
         self._devices = devices
         self._ledger = ledger
         self._drafting = drafting
-        self._control = control
-        self._npu = npu
+        self._link = link
         self._separate = playback == "requests"
-        self._queue_depth = queue_depth
-        self._max_outstanding = max_outstanding
         self._ahead = ahead
         self._has_edc = has_edc
+        self._max_batch = max_batch
+        self._pre = preverification
 
         self._chain = DraftChain(stream, 0)
         self._instance = 0
         self._committed = 0
         self._epoch = 0
+        self._branch = 0
         self._batches = 0
         self._step: Event | None = None
+        self._step_ps = 0
+        self._may_draft = False  # the ranks of the draft model are ours
+        self._asked_ranks = False
+        self._batch_ps = self._batch_steps = 0  # of the batch that is being drafted
         self._tokens: list[DraftToken] = []  # of the unfinished batch
         self._finished: Batch | None = None  # complete, not granted yet
+        self._survivors: deque[list[DraftToken]] = deque()  # to be batches after it
         self._offered = False  # the control is thinking about it
         self._stopped = False
         self._outstanding: deque[Batch] = deque()
         self._bonus: tuple[int, int] | None = None  # position and token
-        # Verdicts wait while the control decides, so that a batch and the flush of its epoch
-        # cannot cross on the way.
-        self._inbox: deque[Verdict] = deque()
-        control.listen(self._on_decision)
-        npu.connect(self)
-
-    @property
-    def in_flight(self) -> int:
-        """Drafted tokens without a fate."""
-        batches = [*self._outstanding, *([self._finished] if self._finished else [])]
-        return sum(len(batch.tokens) for batch in batches) + len(self._tokens)
+        self._halted = False
 
     def start(self) -> None:
         """Begin to draft."""
         self._drafting.begin_request()
         self._advance()
 
-    def on_verdict(self, verdict: Verdict) -> None:
-        """Take a verdict from the NPU."""
+    def halt(self) -> None:
+        """Begin nothing any more; what is under way in the link still arrives and is counted."""
+        self._halted = True
+        if self._step is not None:
+            self._step.cancel()
+            self._step = None
+        if self._pre:
+            self._pre.halt()
+
+    @property
+    def in_flight(self) -> int:
+        """Drafted tokens without a fate."""
+        sent = sum(drafted(batch.tokens) for batch in self._outstanding)
+        return sent + self._unsent_count()
+
+    def _unsent_count(self) -> int:
+        """Drafted tokens without a fate that have not been pushed."""
+        unsent = [*self._survivors, self._tokens]
+        if self._finished:
+            unsent.append(self._finished.tokens)
+        return sum(map(drafted, unsent))
+
+    @property
+    def epoch(self) -> int:
+        """Rejections so far."""
+        return self._epoch
+
+    @property
+    def branch(self) -> int:
+        """Number of the present chain."""
+        return self._branch
+
+    @property
+    def committed(self) -> int:
+        """Positions that are out, as far as is known here."""
+        return self._committed
+
+    def _chunks(self) -> list[tuple[int, list[DraftToken]]]:
+        """Return the present chain as far as it has no verdict: starts, and tokens from there on.
+
+        A chunk is what was, or would be, a batch; some may be empty.
+        """
+        batches = [*self._outstanding, *([self._finished] if self._finished else [])]
+        found = [(batch.start, batch.tokens[: batch.kept]) for batch in batches]
+        position = self._chain.position - len(self._tokens) - sum(map(len, self._survivors))
+        for tokens in (*self._survivors, self._tokens):
+            found.append((position, tokens))
+            position += len(tokens)
+        return found
+
+    def chain(self) -> list[tuple[int, DraftToken]]:
+        """Return the same, position by position."""
+        return [
+            (start + i, token) for start, tokens in self._chunks() for i, token in enumerate(tokens)
+        ]
+
+    # What the link tells.
+
+    def on_decision(self, go: bool, cause: str) -> None:
+        """See `PimSide`."""
+        self._ledger.decisions[cause if cause != "predicted" else "go" if go else "stop"] += 1
+        self._stopped = not go
+        if self._stopped and self._pre:
+            self._pre.may_ask = True
         if self._offered:
-            self._inbox.append(verdict)
-        else:
-            self._judge(verdict)
+            batch = self._finished
+            assert batch is not None
+            self._finished = None
+            self._offered = False
+            if self._has_edc:
+                batch.predicted_go = go and cause == "predicted"
+            self._outstanding.append(batch)
+
+    def proceed(self) -> None:
+        """See `PimSide`."""
+        self._advance()
+
+    def on_room(self) -> None:
+        """See `PimSide`."""
+        self._advance()
+
+    def on_taken(self, batch: Batch) -> None:
+        """See `PimSide`."""
+        if self._pre:
+            self._pre.on_taken(batch)
             self._advance()
 
+    def on_verdict(self, verdict: Verdict) -> None:
+        """See `PimSide`."""
+        self._judge(verdict)
+        if self._committed == self._stream.length:
+            self._kernel.stop()
+        else:
+            self._advance()
+
+    def on_draft_issue(self) -> None:
+        """See `PimSide`."""
+        self._asked_ranks = False
+        self._may_draft = True
+        if self._offered or (self._pre and self._pre.active):
+            self._may_draft = False  # there is no use for them any more
+            self._link.end_draft()
+        else:
+            self._advance()
+
+    def on_answer(self, length: int) -> None:
+        """See `PimSide`."""
+        assert self._pre is not None
+        if self._pre.on_answer(length):
+            self._rest("switching")
+            return
+        if self._stopped and self._pre.continues:
+            self._stopped = False
+        self._advance()
+
+    def on_preverify_issue(self) -> None:
+        """See `PimSide`."""
+        assert self._pre is not None
+        if self._pre.on_issue():
+            self._rest("preverifying")
+
+    def on_preverified(self, wrong: tuple[int, int] | None) -> None:
+        """Learn the end of a pre-verification, and the first position it found wrong and its token.
+
+        A token found wrong is replaced by the target model's own, and drafting goes on from there.
+        """
+        if wrong is not None:
+            self._branch_off(*wrong)
+        self._advance()
+
     def _rest(self, state: str) -> None:
+        if state != "drafting" and self._may_draft:
+            self._may_draft = False
+            self._link.end_draft()
         self.activity.enter(state, self._kernel.now_ps)
 
     def _advance(self) -> None:
         """Do the next thing that can be done, if nothing is being done."""
-        if self._step is not None or self._offered:
+        if self._halted or self._offered or (self._pre and self._pre.active):
             return
+        if self._finished is None and self._survivors:
+            tokens = self._survivors.popleft()
+            rest = sum(map(len, self._survivors)) + len(self._tokens)
+            self._make_batch(tokens, self._chain.position - rest - len(tokens))
         if self._finished is None and self._tokens and self._chain.at_end:
             self._finish(len(self._tokens))  # a held-back token, the request's last
         if self._finished is not None:
             self._offer(self._finished)
+        elif self._step is not None:
+            return
         elif self._stopped:
-            self._rest("stopped")
+            if not self._asks():
+                self._rest("stopped")
         elif self._outstanding and not self._ahead:
             self._rest("waiting")
         elif self._chain.at_end and self._committed < self._chain.position:
@@ -137,18 +264,32 @@ class PimSequencer:
                 self._restart(self._committed)
             self._draft()
 
+    def _asks(self) -> bool:
+        """Ask for a pre-verification, if that may change anything."""
+        if self._pre is None or not self._pre.may_ask:
+            return False
+        self._pre.ask()
+        self._rest("asking")
+        return True
+
     def _draft(self) -> None:
-        """Start a draft step."""
+        """Start a draft step, once the ranks are there."""
+        if not self._may_draft:
+            self._may_draft = not self._asked_ranks and self._link.begin_draft()
+            if not self._may_draft:
+                self._asked_ranks = True
+                self.activity.enter("switching", self._kernel.now_ps)
+                return
         position = self._chain.position
         instance = self._stream.instance(position)
         if instance != self._instance:
             self._instance = instance
             if self._separate:
                 self._drafting.begin_request()
-                self._control.start_sequence()
+                self._link.start_sequence()
         self._rest("drafting")
-        duration_ps = self._devices.draft_step_ps(self._stream.context(position))
-        self._step = self._kernel.after(duration_ps, self._on_step)
+        self._step_ps = self._devices.draft_step_ps(self._stream.context(position))
+        self._step = self._kernel.after(self._step_ps, self._on_step)
 
     def _on_step(self) -> None:
         self._step = None
@@ -156,6 +297,8 @@ class PimSequencer:
         token = self._chain.next()
         self._ledger.drafted += 1
         self._ledger.off_trace += token.off_trace
+        self._batch_ps += self._step_ps
+        self._batch_steps += 1
         if self._bonus == (position, token.token) or position >= self._committed:
             self._tokens.append(token)
             outcome = self._drafting.observe(token)
@@ -163,7 +306,11 @@ class PimSequencer:
                 # The token that tripped the rule opens the next batch: it is drafted already.
                 self._finish(len(self._tokens) - 1)
                 self._drafting.observe(token)
-            elif outcome is Outcome.STOP_KEEP or self._chain.at_end:
+            elif (
+                outcome is Outcome.STOP_KEEP
+                or self._chain.at_end
+                or len(self._tokens) == self._max_batch
+            ):
                 self._finish(len(self._tokens))
         else:  # the bonus token, which came meanwhile, is another one
             self._ledger.flushed += 1
@@ -173,89 +320,173 @@ class PimSequencer:
     def _finish(self, length: int) -> None:
         """Make a batch of the first tokens."""
         self._drafting.begin_batch()
-        start = self._chain.position - len(self._tokens)
-        self._finished = Batch(self._batches, self._epoch, start, self._tokens[:length])
-        self._tokens = self._tokens[length:]
+        tokens, self._tokens = self._tokens[:length], self._tokens[length:]
+        if self._pre and self._batch_steps:
+            self._pre.measure_draft(self._batch_ps, self._batch_steps)
+            self._pre.may_ask = True
+        self._batch_ps = self._batch_steps = 0
+        if self._finished is None and not self._survivors:
+            self._make_batch(tokens, self._chain.position - len(self._tokens) - length)
+        else:
+            self._survivors.append(tokens)  # those before it go first
+
+    def _make_batch(self, tokens: list[DraftToken], start: int) -> None:
+        self._finished = Batch(self._batches, self._epoch, self._branch, start, tokens)
         self._batches += 1
 
     def _offer(self, batch: Batch) -> None:
-        """Ask for a grant, if there is room for the batch: it is granted and pushed, or neither."""
-        has_room = self._npu.queued < self._queue_depth and (
-            self._max_outstanding is None or len(self._outstanding) < self._max_outstanding
-        )
-        if has_room:
-            self._offered = True
-            self._control.draft(batch.mean_entropy_nats)
-        self._rest("deciding" if has_room else "full")
+        """Ask for a grant, if there is room for the batch: it is granted and pushed, or neither.
 
-    def _on_decision(self, go: bool, cause: str) -> None:
-        self._ledger.decisions[cause if cause != "predicted" else "go" if go else "stop"] += 1
-        self._stopped = not go
-        if self._offered:
-            batch = self._finished
-            assert batch is not None
-            self._finished = None
-            self._offered = False
-            if self._has_edc:
-                batch.predicted_go = go and cause == "predicted"
-            self._outstanding.append(batch)
-            self._npu.push(batch)
-            while self._inbox:
-                self._judge(self._inbox.popleft())
-        self._advance()
+        Only survivors of a rejection are offered while a draft step is under way.
+        """
+        if self._link.has_room:
+            self._offered = True
+            if self._step is None:
+                self._rest("deciding")
+            self._link.offer(batch)
+        elif self._step is None and not self._asks():
+            self._rest("full")
 
     def _judge(self, verdict: Verdict) -> None:
         batch = self._outstanding.popleft()
         assert batch is verdict.batch, "verdicts must come oldest first"
-        self._drafting.feedback(len(batch.tokens), verdict.accepted)
-        self._control.verdict(verdict.full)
-        self._committed = verdict.committed
-        self._ledger.accepted += verdict.accepted
-        if verdict.full:
-            self._ledger.judged_full += 1
-            self._record(batch, "full")
-            if verdict.bonus is not None:
-                self._compare(verdict.committed - 1, verdict.bonus)
+        ledger = self._ledger
+        right, wrong = batch.tokens[: verdict.accepted], batch.tokens[verdict.accepted :]
+        if verdict.outcome != "void" and drafted(batch.tokens):
+            self._drafting.feedback(drafted(batch.tokens), drafted(right))
+        ledger.accepted += drafted(right)
+        ledger.accepted_hints += len(right) - drafted(right)
+        self._record(batch, verdict.outcome)
+        if self._pre:
+            self._pre.on_judged(batch, bool(right))
+        if verdict.outcome == "rejected":
+            ledger.judged_rejected += 1
+            ledger.rejected += drafted(wrong)
+            self._reject(verdict)
+            return
+        if verdict.outcome == "full":
+            ledger.judged_full += 1
         else:
-            self._ledger.judged_rejected += 1
-            self._ledger.rejected += len(batch.tokens) - verdict.accepted
-            self._record(batch, "rejected")
-            self._flush()
-            self._epoch += 1
-            self._restart(verdict.committed)
+            ledger.judged_void += 1
+            ledger.flushed += drafted(wrong)
+            if not right:
+                return
+        self._committed = verdict.committed
+        overlap = sum(position < self._committed for position, _ in self.chain())
+        if overlap > 1:  # a branch that starts at a wrong prediction: the NPU went past it
+            self._give_up()
+        elif overlap or verdict.next_token is not None:
+            last = right[-1].token if verdict.next_token is None else verdict.next_token
+            self._compare(last)
 
-    def _compare(self, position: int, bonus: int) -> None:
-        """Compare the bonus token with what was drafted at its position."""
-        self._bonus = position, bonus
-        if self._outstanding:
-            return  # the NPU has that batch and compares it itself
-        drafted = self._finished.tokens if self._finished else self._tokens
-        if drafted:
-            if drafted[0].token != bonus:
-                self._flush()
-                self._restart(position + 1)
-        elif self._step is None:
-            self._restart(position + 1)
-        # Else the step that is under way drafts this very position, and is compared at its end.
+    def _reject(self, verdict: Verdict) -> None:
+        """Begin an epoch: with what the branch that foresaw the rejection holds, or with nothing.
 
-    def _flush(self) -> None:
-        """Throw away everything drafted that was not judged."""
-        self._ledger.flushed += self.in_flight
+        Such a branch starts at the rejected position with the token that the NPU put there.
+        """
+        self._epoch += 1
+        self._committed = verdict.committed
+        self._stopped = False
         for batch in self._outstanding:
             self._record(batch, "flushed")
-        self._outstanding.clear()
+        place = self._committed - 1
+        if self._pre:
+            self._pre.cancel()
+        if (place, verdict.next_token) in ((at, token.token) for at, token in self.chain()):
+            kept = [tokens[max(0, self._committed - start) :] for start, tokens in self._chunks()]
+            in_flight = self.in_flight
+            self._tokens = kept.pop()
+            self._survivors = deque(tokens for tokens in kept if tokens)
+            self._finished = None
+            self._offered = False
+            self._outstanding.clear()
+            self._ledger.flushed += in_flight - self.in_flight
+            self._branch += 1
+            if self._pre:
+                self._pre.on_survival()
+        else:
+            self._ledger.flushed += self.in_flight
+            self._outstanding.clear()
+            self._finished = None
+            self._offered = False
+            self._restart(self._committed)
+
+    def _compare(self, token: int) -> None:
+        """Compare the last token that is out with what was drafted at its position."""
+        position = self._committed - 1
+        self._bonus = position, token
+        coming = [
+            *self._outstanding,
+            *([self._finished] if self._finished and self._offered else []),
+        ]
+        if any(batch.kept for batch in coming):
+            return  # the NPU has that batch, or will have it, and compares it itself
+        found = dict(self.chain())
+        if position in found:
+            if found[position].token != token:
+                self._give_up()
+        elif self._step is None:
+            self._give_up()
+        # Else the step that is under way drafts this very position, and is compared at its end.
+
+    def _branch_off(self, position: int, token: int) -> None:
+        """Go on with the target model's own token at a position of the chain."""
+        assert self._pre is not None
+        hint = DraftToken(token, 0.0, 1.0, 1.0, 0.0, hint=True)
+        cut = None
+        for batch in self._outstanding:
+            if batch.start <= position < batch.start + batch.kept:
+                cut = batch
+            if cut is not None:
+                batch.kept = min(batch.kept, max(0, position - batch.start))
+        if cut is not None:
+            self._give_up(position + 1)
+            self._pre.cut(cut, position - cut.start, self._branch)
+        else:
+            # Nothing of it was sent: the chain goes on without a new branch.
+            sent = len(self._outstanding)
+            kept = [tokens[: max(0, position - at)] for at, tokens in self._chunks()[sent:]]
+            branch, in_flight = self._branch, self.in_flight
+            self._restart(position + 1)
+            self._finished = None
+            self._branch = branch
+            self._survivors = deque(tokens for tokens in kept if tokens)
+            self._ledger.flushed += in_flight - self.in_flight
+        self._tokens = [hint]
+        self._stopped = False
+
+    def _give_up(self, position: int | None = None) -> None:
+        """Leave the present chain, and draft from a position on or from what is out.
+
+        What was sent will come back; a batch on offer cannot be called back and goes its way.
+        """
+        in_flight = self._unsent_count()
+        if self._offered:
+            assert self._finished is not None
+            in_flight -= drafted(self._finished.tokens)
+            self._finished.kept = 0
+        else:
+            self._finished = None
+        self._ledger.flushed += in_flight
+        if position is None:
+            position = self._committed
+            for batch in self._outstanding:
+                batch.kept = 0
+        self._restart(position)
 
     def _record(self, batch: Batch, fate: str) -> None:
         if batch.predicted_go is not None:
             self._ledger.edc["go" if batch.predicted_go else "stop", fate] += 1
 
     def _restart(self, position: int) -> None:
-        """Draft from a position on, with nothing drafted beyond it."""
+        """Draft from a position on, as a new branch, with nothing drafted beyond it."""
         if self._step is not None:
             self._step.cancel()
             self._step = None
         self._tokens = []
-        self._finished = None
+        self._survivors.clear()
         self._bonus = None
+        self._branch += 1
+        self._batch_ps = self._batch_steps = 0
         self._drafting.begin_batch()
         self._chain = DraftChain(self._stream, position)

@@ -23,7 +23,14 @@ def somewhere_else(tmp_path, monkeypatch):
 def test_run_prints_the_table_and_leaves_the_folder(capsys, tmp_path):
     assert main(["run", "test", "--backend", "golden", "--name", "mine"]) == 0
     told = capsys.readouterr()
-    for words in ("throughput", "async-edc (golden)", "sync", "EDC reject recall", "lossless"):
+    for words in (
+        "throughput",
+        "ahasd (golden)",
+        "sync",
+        "EDC reject recall",
+        "TVC asked",
+        "lossless",
+    ):
         assert words in told.out
     assert "48/48" in told.err, "progress goes to standard error"
     assert sorted(path.name for path in (tmp_path / "runs" / "mine").iterdir()) == [
@@ -38,11 +45,11 @@ def test_backends_lockstep_and_no_skip_give_identical_results(tmp_path):
     for name, options in {
         "golden": ["--backend", "golden"],
         "rtl": ["--backend", "rtl"],
-        "pysim": ["--backend", "pysim"],
+        "mixed": ["--backend", "golden", "--set", "backend.tvc=rtl"],
         "lockstep": ["--lockstep"],
         "no-skip": ["--no-skip"],
     }.items():
-        assert main(["run", "test", "--out", name, *options]) == 0
+        assert main(["run", "test", "--tokens", "8", "--out", name, *options]) == 0
         (path,) = (tmp_path / name).glob("*/results.json")
         told[name] = comparable(json.loads(path.read_text()))
     assert all(results == told["golden"] for results in told.values())
@@ -81,6 +88,12 @@ def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
         (["run", "test", "--name", "a/b"], "name: 'a/b' is no folder name"),
         (["gen", "tvx"], "unknown unit 'tvx'"),
         (["gen", "edc", "--config", "x"], "no configuration 'x'"),
+        (["run", "test", "--set", "backend.tvc=rtl"], "backend.tvc is chosen for a unit"),
+        (["run", "test", "--set", "draft.k_max=17"], "draft.k_max = 17 is longer than a batch"),
+        (["run", "test", "--set", "hardware.configuration=test"], "is longer than a batch"),
+        (["run", "test", "--set", "platform.dlm_ranks=all"], "has none to switch"),
+        (["compare", "test"], "compare needs to know what: give --ablation"),
+        (["compare", "nothing", "--ablation"], "unknown run 'nothing'"),
         (["frobnicate"], "frobnicate"),
     ],
 )
@@ -124,6 +137,16 @@ def test_help_teaches_with_schemes_and_examples(capsys):
     told = capsys.readouterr().out
     for words in ("npu-ar", "async-edc", "ahasd run test --lockstep", "--no-skip", "results.json"):
         assert words in told
+
+
+def test_the_ablation_checks_every_step_and_leaves_a_file(capsys, tmp_path):
+    assert main(["compare", "test", "--ablation", "--tokens", "8", "--name", "mine"]) == 0
+    told = capsys.readouterr().out
+    for words in ("async", "+ EDC + TVC", "golden = RTL", "yes", "NVCT error, affine, p95"):
+        assert words in told
+    steps = json.loads((tmp_path / "runs/mine/ablation.json").read_text())["steps"]
+    assert [step["metrics"]["scheme"] for step in steps] == ["async", "async-edc", "ahasd", "ahasd"]
+    assert all(step["checked"] and set(step["wall_s"]) == {"golden", "rtl"} for step in steps)
 
 
 def test_gen_without_a_unit_lists_the_catalogue(capsys):

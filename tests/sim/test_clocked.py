@@ -5,6 +5,7 @@ import pytest
 
 from ahasd.sim.clocked import Clock, ClockedUnit, QuiescenceError
 from ahasd.sim.kernel import Kernel
+from ahasd.sim.ports import advance
 
 
 class Doubler:
@@ -44,6 +45,9 @@ class Doubler:
             if self.changed:
                 return time_ps
         return None
+
+    def advance(self, pins, grid, watch):
+        return advance(self, pins, grid, watch)
 
 
 def unit(kernel, engine, *, phase_ps=0, skip=True):

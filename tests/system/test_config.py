@@ -15,8 +15,8 @@ def test_names_of_platform_and_models_are_written_out():
     config = load_config("default", {})
     assert config.platform.pim.ranks == 16
     assert (config.dlm.name, config.tlm.name) == ("llama2-7b", "llama2-13b")
-    assert (config.scheme, config.baseline, config.backend.edc) == ("async-edc", "sync", "rtl")
-    assert config.folder_name.startswith("llama2-7b-llama2-13b-async-edc-adaedl-")
+    assert (config.scheme, config.baseline, config.backend.ahasd) == ("ahasd", "sync", "rtl")
+    assert config.folder_name.startswith("llama2-7b-llama2-13b-ahasd-adaedl-")
 
 
 def test_an_override_reaches_into_platform_and_models():
@@ -43,7 +43,7 @@ def test_another_rule_drops_the_options_of_the_first(tmp_path):
 
 def test_the_folder_name_tells_configurations_apart_but_not_backends():
     name = load_config("default", {}).folder_name
-    assert load_config("default", {"backend.edc": "golden"}).folder_name == name
+    assert load_config("default", {"backend.ahasd": "golden"}).folder_name == name
     assert load_config("default", {"workload.tokens": "20"}).folder_name != name
     assert load_config("default", {"name": "mine"}).folder_name == "mine"
 
@@ -88,7 +88,7 @@ def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
         ),
         ({"workload.tokens": "0"}, "run test: workload.tokens = 0: must be a whole number >= 1"),
         ({"workload.tokens": "many"}, "run test: workload.tokens = 'many': must be a whole number"),
-        ({"scheme": "magic"}, "run test: scheme = 'magic': must be 'npu-ar', 'sync', 'async' or"),
+        ({"scheme": "magic"}, "run test: scheme = 'magic': must be 'npu-ar', 'sync', 'async',"),
         (
             {"draft.rule": "oracle"},
             "run test: draft.rule = 'oracle': must be one of fixed, svip, adaedl",
@@ -103,13 +103,16 @@ def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
         ({"workload.tokens": "1.5"}, "workload.tokens = 1.5: must be a whole number >= 1"),
         ({"name": "x" * 201}, "is no folder name"),
         ({"dlm": "opt-1.3b", "tlm": "llama2-13b"}, "one vocabulary, but opt-1.3b has 50272"),
-        ({"backend.lockstep": "true", "backend.edc": "golden"}, "lockstep compares with golden"),
-        ({"edc.configuration": "huge"}, "edc has no configuration 'huge'; choose one of paper"),
+        ({"backend.lockstep": "true", "backend.ahasd": "golden"}, "lockstep compares with golden"),
+        (
+            {"hardware.configuration": "huge"},
+            "ahasd has no configuration 'huge'; choose one of paper",
+        ),
         ({"edc.explore": "9"}, "edc.explore = 9: must be a whole number >= 0 and <= 7"),
         ({"platform": "desktop"}, "unknown platform 'desktop': choose one of mobile-paper"),
         ({"tlm": "gpt-9"}, "unknown model 'gpt-9': choose one of"),
         ({"platform.pim.clock_mhz": "333"}, "333 MHz is not a whole number of picoseconds"),
-        ({"backend.edc": "fpga"}, "backend.edc = 'fpga': must be 'golden', 'pysim' or 'rtl'"),
+        ({"backend.ahasd": "fpga"}, "backend.ahasd = 'fpga': must be 'golden', 'pysim' or 'rtl'"),
     ],
 )
 def test_a_wrong_value_is_refused_in_one_line_that_names_it(overrides, message):

@@ -16,7 +16,7 @@ from ahasd.system.stats import flat
 
 @pytest.fixture
 def finished():
-    config = load_config("test", {"backend.edc": "golden"})
+    config = load_config("test", {"backend.ahasd": "golden", "workload.tokens": 12})
     trace, ranks = prepare(config)
     outcomes = [simulate(config.with_scheme(s), trace, ranks) for s in ("async-edc", "sync")]
     return config, document(config, trace, outcomes, [0.1, 0.2])
@@ -24,13 +24,14 @@ def finished():
 
 def test_results_hold_schema_seed_backend_versions_and_commit(finished):
     _, told = finished
-    assert told["schema"] == "ahasd-results/1"
+    assert told["schema"] == "ahasd-results/2"
     assert told["seed"] == 0
-    assert told["backend"] == {"edc": "golden", "skip": True, "lockstep": False}
+    assert told["backend"]["ahasd"] == "golden"
+    assert told["backend"]["skip"]
     assert {"ahasd", "python", "amaranth", "numpy"} <= set(told["provenance"]["versions"])
     assert "git" in told["provenance"]
     assert [run["scheme"] for run in told["runs"]] == ["async-edc", "sync"]
-    cycles = told["timing"]["cycles"]["async-edc"]["edc"]
+    cycles = told["timing"]["cycles"]["async-edc"]["npu"]
     assert cycles["stepped"] + cycles["skipped"] == cycles["simulated"]
     assert "backend" not in told["config"]
 
@@ -77,10 +78,10 @@ def test_a_folder_of_the_same_configuration_is_replaced_and_of_another_refused(f
     folder = tmp_path / "mine"
     check_folder(folder, config, force=False)
     write_folder(folder, config, told)
-    same = load_config("test", {"backend.edc": "pysim", "name": "mine"})
+    same = load_config("test", {"workload.tokens": 12, "backend.ahasd": "pysim", "name": "mine"})
     check_folder(folder, same, force=False)
     write_folder(folder, config, told)
-    other = load_config("test", {"seed": 5})
+    other = load_config("test", {"workload.tokens": 12, "seed": 5})
     with pytest.raises(UserError, match=r"another configuration \(seed is 0 there, 5 here\)"):
         check_folder(folder, other, force=False)
     check_folder(folder, other, force=True)

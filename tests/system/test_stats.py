@@ -9,7 +9,8 @@ import pytest
 from ahasd.sim.clocked import Cycles
 from ahasd.system.config import load_config
 from ahasd.system.schemes.activity import Activity
-from ahasd.system.schemes.ledger import Ledger
+from ahasd.system.schemes.hardware import Measurements
+from ahasd.system.schemes.ledger import Ledger, Preverify
 from ahasd.system.schemes.npu import NPU_STATES
 from ahasd.system.schemes.pim import PIM_STATES
 from ahasd.system.simulate import Outcome
@@ -46,6 +47,7 @@ def found():
             }
         ),
         decisions=Counter({"go": 19, "stop": 19, "empty": 3}),
+        preverify=Preverify(asked=12, harmful_ps=25 * 10**10),
     )
     outcome = Outcome(
         config=load_config("test", {"workload.tokens": 50}),
@@ -63,7 +65,9 @@ def found():
             ("seam", 10**11),
         ),
         in_flight=5,
-        cycles={"edc": Cycles(stepped=7, skipped=93)},
+        cycles={"pim": Cycles(stepped=7, skipped=93)},
+        measurements=Measurements(),
+        counters={},
     )
     return metrics(outcome)
 
@@ -113,7 +117,9 @@ def test_a_ratio_without_a_denominator_is_none():
         npu=spent(NPU_STATES, "verifying", ("verifying", 1)),
         pim=spent(PIM_STATES, "waiting", ("waiting", 1)),
         in_flight=0,
-        cycles={"edc": Cycles()},
+        cycles={"pim": Cycles()},
+        measurements=Measurements(),
+        counters={},
     )
     found = metrics(outcome)
     assert found["acceptance_rate"] is None
@@ -121,6 +127,12 @@ def test_a_ratio_without_a_denominator_is_none():
 
 
 def test_the_cycle_account_adds_up():
-    assert cycle_account({"edc": Cycles(7, 93)}) == {
-        "edc": {"stepped": 7, "skipped": 93, "simulated": 100}
+    assert cycle_account({"pim": Cycles(7, 93)}) == {
+        "pim": {"stepped": 7, "skipped": 93, "simulated": 100}
     }
+
+
+def test_the_tvc_is_accounted_for(found):
+    assert found["tvc"]["asked"] == 12
+    assert found["tvc"]["harmful_s"] == 0.25
+    assert found["tvc"]["prediction_error"]["nvct"]["predictions"] == 0

@@ -4,6 +4,7 @@
 from cyclopts import App
 
 from ahasd import __version__
+from ahasd.cli.compare import compare
 from ahasd.cli.doctor import doctor
 from ahasd.cli.gen import gen
 from ahasd.cli.run import run
@@ -16,5 +17,6 @@ app = App(
     suppress_keyboard_interrupt=False,  # `main` says what became of the work
 )
 app.command(run)
+app.command(compare)
 app.command(gen)
 app.command(doctor)

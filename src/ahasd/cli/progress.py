@@ -9,8 +9,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def token_progress(label: str, tokens: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar of emitted tokens; yields the function that moves it.
+def token_progress(label: str, tokens: int) -> Iterator[Callable[..., None]]:
+    """Show a bar of emitted tokens; yields the function that moves it: `moved(emitted)`.
+
+    A second argument changes the label.
 
     The bar of work that fails goes away: the error's one line stands alone.
     """
@@ -23,7 +25,22 @@ def token_progress(label: str, tokens: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True)) as bars:
         task = bars.add_task(label, total=tokens)
         try:
-            yield lambda emitted: bars.update(task, completed=emitted)
+            yield lambda emitted, label=label: bars.update(
+                task, completed=emitted, description=label
+            )
         except BaseException:
             bars.update(task, visible=False)
             raise
+
+
+@contextmanager
+def steps_progress(steps: int, tokens: int) -> Iterator[Callable[[str, int], None]]:
+    """Show one bar over several runs of as many tokens each; yields `moved(label, emitted)`."""
+    done: set[str] = set()
+    with token_progress("", steps * tokens) as progress:
+
+        def moved(label: str, emitted: int) -> None:
+            done.add(label)
+            progress((len(done) - 1) * tokens + emitted, label)
+
+        yield moved

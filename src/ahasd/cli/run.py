@@ -14,8 +14,8 @@ def run(
     config: str = "default",
     /,
     *,
-    scheme: Literal["npu-ar", "sync", "async", "async-edc"] | None = None,
-    baseline: Literal["npu-ar", "sync", "async", "async-edc", "none"] | None = None,
+    scheme: Literal["npu-ar", "sync", "async", "async-edc", "ahasd"] | None = None,
+    baseline: Literal["npu-ar", "sync", "async", "async-edc", "ahasd", "none"] | None = None,
     rule: str | None = None,
     tokens: Annotated[int | None, Parameter(converter=whole)] = None,
     trace: str | None = None,
@@ -36,7 +36,8 @@ def run(
 
     The PIM drafts with a small model, the NPU verifies with the large one. Which tokens are
     drafted and accepted comes from a trace of a real model pair; how long steps take, from the
-    platform and the shapes of the named models. The drafting control runs as compiled RTL.
+    platform and the shapes of the named models. The control hardware (queues, EDC, TVC, GTSU and
+    their host interface) runs as compiled RTL.
 
     Schemes:
 
@@ -44,6 +45,7 @@ def run(
     - sync: the PIM drafts a batch and waits for its verdict
     - async: the PIM drafts ahead without control
     - async-edc: the PIM drafts ahead as far as the EDC lets it
+    - ahasd: the same, and the PIM pre-verifies where the TVC finds time for it
 
     Prints a table beside a baseline and writes OUT/NAME/ with config.toml (everything resolved; can
     be run again), results.json and stats.csv.
@@ -77,8 +79,8 @@ def run(
     platform
         Packaged platform or the path of a TOML file.
     backend
-        What runs the hardware units: golden (Python model), rtl (compiled netlist) or pysim
-        (Amaranth simulator, slow). The results are the same.
+        What runs the hardware: golden (Python model), rtl (compiled netlist) or pysim (Amaranth
+        simulator, very slow). The results are the same.
     seed
         Of every random draw.
     lockstep
@@ -119,7 +121,7 @@ def run(
         "dlm": dlm,
         "tlm": tlm,
         "platform": platform,
-        "backend.edc": backend,
+        "backend.ahasd": backend,
         "backend.lockstep": lockstep or None,
         "backend.skip": False if no_skip else None,
         "seed": seed,
@@ -152,10 +154,10 @@ def run(
     write_folder(folder, resolved, results)
     console = Console()
     console.print(table(results))
-    for unit, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():
+    for domain, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():
         compared = ", each equal to golden" if resolved.backend.lockstep else ""
         print(
-            f"{unit} ({resolved.backend.edc}): {cycles['simulated']:,} cycles simulated,"
+            f"{domain} clock ({resolved.backend.ahasd}): {cycles['simulated']:,} cycles simulated,"
             f" {cycles['stepped']:,} stepped{compared}, {cycles['skipped']:,} skipped as quiescent"
         )
     print(f"lossless: {resolved.workload.tokens} tokens equal the target's own; see {folder}/")

@@ -9,8 +9,8 @@ import pytest
 
 from ahasd.sim.kernel import Kernel
 from ahasd.system.drafting.registry import FixedOptions
-from ahasd.system.schemes.control import AlwaysGo
 from ahasd.system.schemes.ledger import Ledger
+from ahasd.system.schemes.link import AlwaysGo, IdealLink
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
 from ahasd.system.workload.playback import Playback, TargetStream
@@ -59,29 +59,33 @@ def play() -> Callable[..., Any]:
         devices: Any = RoundDevices(draft_ps, pass_ps)
         ledger = Ledger()
         times: list[tuple[int, int]] = []
-        emitter = Emitter(kernel, stream, lambda emitted: times.append((kernel.now_ps, emitted)))
+        emitter = Emitter(stream, lambda emitted: times.append((kernel.now_ps, emitted)))
         pim = None
         if decode:
             npu: Any = NpuDecoder(kernel, stream, devices, ledger, emitter)
             npu.start()
         else:
             options = {"pass_tokens": 16, "take": "all", "bonus": "compare"} | verification
-            npu = NpuVerifier(kernel, stream, devices, ledger, emitter, **options)
+            link = IdealLink(
+                kernel,
+                (control or AlwaysGo)(kernel),
+                depth=queue_depth,
+                max_outstanding=max_outstanding,
+            )
+            npu = NpuVerifier(kernel, stream, devices, ledger, emitter, link, **options)
             pim = PimSequencer(
                 kernel,
                 stream,
                 devices,
                 ledger,
                 drafting or FixedOptions(k=k).build(),
-                (control or AlwaysGo)(kernel),
-                npu,
+                link,
                 playback=playback,
-                queue_depth=queue_depth,
-                max_outstanding=max_outstanding,
                 ahead=ahead,
                 has_edc=control is not None,
             )
-            pim.start()
+            link.connect(pim, npu)
+            link.boot(pim.start)
         kernel.run()
         for activity in (npu.activity, *([pim.activity] if pim else [])):
             activity.enter(activity.state, kernel.now_ps)
