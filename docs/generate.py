@@ -20,14 +20,16 @@ from typing import Any
 
 import wavedrom
 from rich.console import Console
+from rich.table import Table
 
 from ahasd.gen.emit import write
 from ahasd.rtl.configs import UNITS
+from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import SCHEMES, load_config
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.tables import TABLES
 from ahasd.system.reference import key_table
-from ahasd.system.report import table
+from ahasd.system.report import table as run_table
 from ahasd.system.results import document
 from ahasd.system.simulate import prepare, simulate
 from ahasd.system.stats import metrics
@@ -38,22 +40,25 @@ MARKED = re.compile(r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name
 
 
 def units() -> str:
-    """Return the table of hardware units."""
+    """Return the table of hardware units; sizes are on their pages."""
     rows = []
     for unit in UNITS.values():
-        golden = unit.load_golden()
-        for name, params in unit.configurations.items():
-            sizes = ", ".join(f"{key} {value}" for key, value in vars(params).items())
-            model = golden(params)
-            timing = f"{model.latency}, {model.interval}"
-            rows.append((f"`{unit.name}`", unit.does, f"`{name}`", sizes, timing))
-    header = ("unit", "does", "configuration", "parameters", "latency, interval (cycles)")
-    return markdown_table(header, rows, text_columns=4)
+        paper = unit.load_golden()(unit.configurations["paper"])
+        rows.append(
+            (
+                f"[`{unit.name}`](docs/units/{unit.name}.md)",
+                unit.does,
+                ", ".join(unit.domains),
+                f"{paper.latency}, {paper.interval}",
+            )
+        )
+    header = ("unit", "does", "clocks", "latency, interval (cycles, `paper`)")
+    return markdown_table(header, rows, text_columns=3)
 
 
 def schemes() -> str:
-    """Return the four schemes on the default workload."""
-    config = load_config("default", {"backend.edc": "golden"})
+    """Return every scheme on the default workload."""
+    config = load_config("default", {})
     trace, ranks = prepare(config)
     rows = []
     for scheme, does in SCHEMES.items():
@@ -81,20 +86,28 @@ def schemes() -> str:
     return markdown_table(header, rows)
 
 
-def run_output() -> str:
-    """Return what `ahasd run` prints, in a code block.
-
-    The golden model stands in for the compiled unit: results are equal, and the page can be made
-    where there is no compiler.
-    """
-    config = load_config("default", {"backend.edc": "golden"})
-    trace, ranks = prepare(config)
-    outcomes = [simulate(config.with_scheme(each), trace, ranks) for each in ("async-edc", "sync")]
-    told = document(config, trace, outcomes, [0.0, 0.0])
-    told["backend"]["edc"] = load_config("default", {}).backend.edc
+def printed(*tables: Table) -> str:
+    """Return tables as a terminal shows them, in a code block."""
     text = io.StringIO()
-    Console(file=text, width=80).print(table(told))
+    console = Console(file=text, width=80)
+    for each in tables:
+        console.print(each)
     return "```text\n" + "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n```"
+
+
+def run_output() -> str:
+    """Return what `ahasd run` prints."""
+    config = load_config("default", {})
+    trace, ranks = prepare(config)
+    outcomes = [simulate(config.with_scheme(each), trace, ranks) for each in ("ahasd", "sync")]
+    return printed(run_table(document(config, trace, outcomes, [0.0, 0.0])))
+
+
+def ablation_output() -> str:
+    """Return what `ahasd compare --ablation --no-check` prints; the tests compare the backends."""
+    config = load_config("default", {})
+    steps = ablation(config, *prepare(config), check=False)
+    return printed(ablation_table(steps), tvc_table(steps))
 
 
 def packing(port: dict[str, Any], name: str = "", offset: int = 0) -> str:
@@ -127,6 +140,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "units": units,
     "schemes": schemes,
     "run": run_output,
+    "ablation": ablation_output,
     "keys": key_table,
     **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},
 }
