@@ -3,7 +3,7 @@
 
 import enum
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -27,7 +27,8 @@ def find(
     name, configuration
         Keys of the catalogue.
     overrides
-        Parameter name to value as text, applied on top of the configuration.
+        Parameter name to value as text, applied on top of the configuration. That of a part has
+        the part's name before it: `queues.draft_batches`.
 
     Raises
     ------
@@ -40,34 +41,53 @@ def find(
     if configuration not in unit.configurations:
         known = ", ".join(unit.configurations)
         raise UserError(f"unit {name} has no configuration {configuration!r}; known: {known}")
-    values = asdict(unit.configurations[configuration])
+    params = unit.configurations[configuration]
+    changes: dict[str, Any] = {}
     for key, text in (overrides or {}).items():
-        if key not in values:
-            raise UserError(f"unit {name} has no parameter {key!r}; known: {', '.join(values)}")
+        known = _parameters(params)
+        if key not in known:
+            raise UserError(f"unit {name} has no parameter {key!r}; known: {', '.join(known)}")
         try:
-            values[key] = int(text)
+            value = int(text)
         except ValueError:
             raise UserError(
                 f"parameter {key} of unit {name} must be an integer, not {text!r}"
             ) from None
+        part, _, field = key.rpartition(".")
+        (changes.setdefault(part, {}) if part else changes)[field] = value
     try:
-        return unit, type(unit.configurations[configuration])(**values)
+        for part, values in changes.items():
+            if isinstance(values, dict):
+                changes[part] = replace(getattr(params, part), **values)
+        return unit, replace(params, **changes)
     except ValueError as error:
         raise UserError(f"unit {name}: {error}") from None
+
+
+def _parameters(params: Any) -> list[str]:
+    """List the names of parameters, those of parts with the part's name before it."""
+    found = []
+    for field in fields(params):
+        value = getattr(params, field.name)
+        if is_dataclass(value):
+            found += [f"{field.name}.{name}" for name in _parameters(value)]
+        else:
+            found.append(field.name)
+    return found
 
 
 def _fields(shape: object) -> list[dict[str, Any]]:
     """List the parts of a packed port, lowest bit first; empty for a plain integer."""
     if isinstance(shape, data.Layout):
-        fields = []
+        found = []
         for key, field in shape:
             entry = {"name": str(key), "offset": field.offset, "width": field.width}
             parts = _fields(field.shape)
             if parts:
                 entry["fields"] = parts
             entry |= _values(field.shape)
-            fields.append(entry)
-        return fields
+            found.append(entry)
+        return found
     return []
 
 
@@ -97,9 +117,9 @@ def ports(component: wiring.Component) -> list[dict[str, Any]]:
         shape = member.shape
         if Shape.cast(shape).signed:
             port["signed"] = True
-        fields = _fields(shape)
-        if fields:
-            port["fields"] = fields
+        parts = _fields(shape)
+        if parts:
+            port["fields"] = parts
         listed.append(port | _values(shape))
     return listed
 

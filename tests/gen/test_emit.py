@@ -154,10 +154,15 @@ def test_a_changed_parameter_changes_the_hardware_and_its_manifest(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("tvv", "paper"), "unknown unit 'tvv'; known: edc"),
+        (("tvv", "paper"), "unknown unit 'tvv'; known: ahasd, edc"),
         (("edc", "big"), "unit edc has no configuration 'big'; known: paper, small, test"),
         (("edc", "paper", {"depth": "4"}), "unit edc has no parameter 'depth'; known: history"),
         (("edc", "paper", {"history": "x"}), "parameter history of unit edc must be an integer"),
+        (
+            ("ahasd", "small", {"queues.kv_width": "12"}),
+            "unit ahasd: queues.kv_width = 12 must equal tvc.length_width = 16",
+        ),
+        (("ahasd", "small", {"kv_width": "12"}), "has no parameter 'kv_width'; known: edc.history"),
         (("edc", "paper", {"history": "6"}), "unit edc: history must be twice a power of two"),
     ],
 )
@@ -214,3 +219,8 @@ def test_the_manifest_of_the_tvc_has_the_cycles_of_its_parameters(configuration,
     _, path = write("tvc", configuration, tmp_path)
     manifest = json.loads(path.read_text())
     assert (manifest["latency_cycles"], manifest["interval_cycles"]) == (cycles, cycles)
+
+
+def test_a_parameter_of_a_part_reaches_the_part(tmp_path):
+    _, manifest = write("ahasd", "test", tmp_path, {"edc.counter_width": "3"})
+    assert json.loads(manifest.read_text())["parameters"]["edc"]["counter_width"] == 3
