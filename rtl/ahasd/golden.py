@@ -134,6 +134,7 @@ class AhasdGolden:
         self._parts = {name: _Resting(found[name], DOMAINS[name]) for name in DOMAINS}
         self._state = State.COLLECT
         self._word = Word(Kind.HEADER, 0)
+        self._payload = 0  # the same, with bits that are in no field
         self._entropy = 0
         self._left = 0  # tokens to come in, then to go out
         self._index = 0
@@ -206,7 +207,8 @@ class AhasdGolden:
     def _registers(self) -> tuple[object, ...]:
         """Every flip-flop of the top's own."""
         return (
-            (self._state, self._word, self._entropy, self._left, self._index, self._fresh),
+            (self._state, self._word, self._payload, self._entropy),
+            (self._left, self._index, self._fresh),
             tuple(self._commands.values()),
             (self._verdict, self._npu_event, self._entry, self._task),
             (self._asking, self._asked, tuple(self._request.values())),
@@ -356,12 +358,13 @@ class AhasdGolden:
 
     def _step_queues(self, pins: Pins, clocks: int) -> dict[str, int]:
         sending = self._state in (State.HEAD, State.TOKENS)
-        word = self._word
+        payload = self._payload
         if self._state is State.TOKENS:
-            word = Word(Kind.TOKEN, word.epoch, self._tokens[self._index])
+            token = Word(Kind.TOKEN, self._word.epoch, self._tokens[self._index])
+            payload = token.pack(self.params.queues)
         inputs = {
             "batch_in__valid": int(sending),
-            "batch_in__payload": word.pack(self.params.queues) if sending else 0,
+            "batch_in__payload": payload if sending else 0,
             "feedback_out__ready": int(pins["feedback__ready"] and self._takes_feedback),
             "preverify_in__valid": int(self._entry is not None),
             "preverify_in__payload": self._entry or 0,
@@ -556,7 +559,8 @@ class AhasdGolden:
         """Take a word from the sequencer. One out of place is passed on as an `ACK`: an error."""
         queues = self.params.queues
         width = 2 + queues.epoch_width + queues.body_width
-        word = Word.unpack(payload & ((1 << width) - 1), queues)
+        raw = payload & ((1 << width) - 1)
+        word = Word.unpack(raw, queues)
         if word.kind is Kind.TOKEN and self._left:
             self._tokens[self._index] = word.token
             self._index = (self._index + 1) % (1 << self.params.index_width)
@@ -566,13 +570,14 @@ class AhasdGolden:
             return
         in_place = not self._left and word.kind is not Kind.TOKEN
         if word.kind is Kind.HEADER and in_place and 1 <= word.length <= queues.batch_tokens:
-            self._word = word
+            self._word, self._payload = word, raw
             self._entropy = payload >> width
             self._left = word.length
             self._index = 0
             return
         legal = in_place and word.kind is Kind.CUT
         self._word = word if legal else word._replace(kind=Kind.ACK)
+        self._payload = raw if legal else raw & ~3 | Kind.ACK
         self._left = 0
         self._state = State.HEAD
 

@@ -370,10 +370,11 @@ class World:
                 assert self._waiting.epoch != self._epoch, "a batch was dropped"
                 self._waiting = None
                 self.counts["dropped"] += 1
-        for name, payload in moves.items():
+        # A rejection that is delivered ends the epoch for what comes after this edge.
+        for name in sorted(moves, key="feedback".__eq__):
             self.counts[name] += 1
             if name in self._react:
-                self._react[name](payload)
+                self._react[name](moves[name])
 
     # What they do
 

@@ -63,7 +63,7 @@ def test_a_compiled_part_changes_nothing(part, configuration, both, make_world):
     world = make_world(both(configuration, mixed), configuration)
     world.begin()
     world.run(20_000)
-    assert world.counts["preverify"] > 0
+    assert world.counts["delivered HEADER"] > 100
 
 
 @pytest.mark.parametrize("ratio", RATIOS)
@@ -101,7 +101,7 @@ def test_long_traffic_in_the_compiled_rtl(configuration, ratio, both, make_world
     print(f"{configuration}, NPU period / PIM period {ratio}: {world.top.edges} edges")
     print(dict(world.counts))
     for name in ("preverify", "stop", "release", "unsure"):
-        assert world.counts[name] > 10, name
+        assert world.counts[name] > 3, name
 
 
 def test_idle_without_input_becomes_a_fixed_point_of_both_clocks(both, make_world):
