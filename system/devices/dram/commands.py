@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands of a memory controller, and which banks each one touches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from ahasd.system.devices.dram.timing import Timing
+
+Encoded = npt.NDArray[np.int64]
+"""Commands as rows of operation, rank counted through all channels, bank of the rank, row."""
+
+
+class Op(IntEnum):
+    """What a command does. `ab`: to all banks of a rank. MACab reads a column into PIM units."""
+
+    ACT = 0
+    PRE = 1
+    RD = 2
+    WR = 3
+    REFPB = 4
+    ACTAB = 5
+    PREAB = 6
+    MACAB = 7
+    REFAB = 8
+
+
+ALL_BANK = frozenset({Op.ACTAB, Op.PREAB, Op.MACAB, Op.REFAB})
+COLUMN = frozenset({Op.RD, Op.WR, Op.MACAB})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """One command. All-bank commands leave out group and bank, those without a row leave out row.
+
+    Parameters
+    ----------
+    op
+        What to do.
+    channel, rank, group, bank
+        Where: bank within its group within its rank within its channel.
+    row
+        Row to open, or the open row to access.
+    """
+
+    op: Op
+    channel: int = 0
+    rank: int = 0
+    group: int = 0
+    bank: int = 0
+    row: int = 0
+
+
+def touched_banks(timing: Timing, command: Command) -> tuple[int, ...]:
+    """Return the banks of the rank that a command acts on, counted through all groups."""
+    if command.op in ALL_BANK:
+        return tuple(range(timing.banks))
+    bank = command.group * timing.banks_per_group + command.bank
+    if command.op is Op.REFPB:
+        step = timing.banks // timing.banks_per_refresh
+        return tuple(range(bank % step, timing.banks, step))
+    return (bank,)
+
+
+def checked(timing: Timing, command: Command) -> Command:
+    """Return the command if the memory has that place.
+
+    Raises
+    ------
+    ValueError
+        A number is out of range.
+    """
+    for name, value, limit in (
+        ("channel", command.channel, timing.channels),
+        ("rank", command.rank, timing.ranks),
+        ("group", command.group, timing.bank_groups),
+        ("bank", command.bank, timing.banks_per_group),
+        ("row", command.row, timing.rows),
+    ):
+        if not 0 <= value < limit:
+            raise ValueError(f"{name} = {value} must be 0 to {limit - 1} in {timing.name}")
+    return command
+
+
+def encoded(timing: Timing, commands: Sequence[Command]) -> Encoded:
+    """Return commands as numbers, for engines that take many at once.
+
+    Raises
+    ------
+    ValueError
+        As `checked`.
+    """
+    rows = [
+        (
+            command.op,
+            command.channel * timing.ranks + command.rank,
+            command.group * timing.banks_per_group + command.bank,
+            command.row,
+        )
+        for command in commands
+        if checked(timing, command)
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def decoded(timing: Timing, numbers: Encoded) -> list[Command]:
+    """Return the commands that `encoded` turned into numbers."""
+    return [
+        Command(
+            op=Op(op),
+            channel=place // timing.ranks,
+            rank=place % timing.ranks,
+            group=bank // timing.banks_per_group,
+            bank=bank % timing.banks_per_group,
+            row=row,
+        )
+        for op, place, bank, row in numbers.tolist()
+    ]

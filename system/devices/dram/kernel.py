@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled inside of the fast engine: the same rules, written out for each command.
+
+State is four tables of int64, one row for each bank, group, rank and channel, one column for each
+fact of the names below. Where one fact of a whole rank decides (the latest ACT of any bank bounds
+a PREab), it is kept for the rank, so that no command but MACab walks over banks.
+"""
+
+import numpy as np
+from numba import njit
+
+NEVER = -(2**40)
+"""Cycle of what has not happened; far enough back to constrain nothing."""
+
+CLOSED_ROW = -1
+
+# Columns. Cycles in the past come first: B_TIMES, G_TIMES, R_TIMES and C_TIMES say how many.
+B_ACT, B_PRE, B_RD, B_WR, B_REFPB, B_ROW = range(6)
+B_TIMES = 5
+G_ACT, G_RD, G_WR = range(3)
+G_TIMES = 3
+(
+    R_ACT,
+    R_ACT2,
+    R_ACT3,
+    R_ACT4,
+    R_ACTAB,
+    R_PRE,
+    R_PREAB,
+    R_RD,
+    R_WR,
+    R_MAC,
+    R_REFAB,
+    R_REFPB,
+    R_DUE,
+    R_OPEN,
+    R_REFRESHED,
+) = range(15)
+R_TIMES = 12
+C_NOW, C_ROW_BUS, C_COLUMN_BUS = range(3)
+C_TIMES = 3
+
+# Columns of the sizes that the kernel is given.
+(
+    S_RANKS,
+    S_GROUPS,
+    S_BANKS_PER_GROUP,
+    S_REFRESH_STEP,
+    S_COMMAND,
+    S_ACT_COMMAND,
+    S_SPLIT_BUS,
+    S_REFI,
+    S_REFI_PB,
+) = range(9)
+
+# Results below 0 are faults of a bank's state; this one is a refresh that is overdue.
+OVERDUE = -100
+
+# Numbers of `Op`, `Constraint` and `Fault`. Written out, not taken from there: the cache of
+# compiled code notices changes of this file only. A test compares them.
+O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB = range(9)
+(
+    K_ORDER,
+    K_COMMAND_BUS,
+    K_RCD_RD,
+    K_RCD_WR,
+    K_RCD_AB,
+    K_RAS,
+    K_RC,
+    K_RP,
+    K_RP_AB,
+    K_PPD,
+    K_RTP,
+    K_WR,
+    K_CCD_S,
+    K_CCD_L,
+    K_MAC,
+    K_RTW,
+    K_WTR_S,
+    K_WTR_L,
+    K_CS_SAME,
+    K_CS_RTW,
+    K_CS_WTR,
+    K_RRD_S,
+    K_RRD_L,
+    K_FAW,
+    K_RFC_AB,
+    K_RFC_PB,
+    K_PBR_PBR,
+    K_PBR_ACT,
+    K_REFI,
+) = range(29)
+F_CLOSED, F_OPEN, F_OTHER_ROW, F_REFRESHED = range(1, 5)
+
+
+@njit(cache=True, inline="always")
+def _later(cycle, cause, other_cycle, other_cause):
+    """Return the later of two bounds; of equal ones that with the lower cause."""
+    if other_cycle > cycle or (other_cycle == cycle and other_cause < cause):
+        return other_cycle, other_cause
+    return cycle, cause
+
+
+@njit(cache=True)
+def bound_one(command, minima, sizes, banks, groups, ranks, channels):
+    """Return the first cycle of one command, or a fault below 0, and the constraint's number."""
+    op, place, bank, row = command[0], command[1], command[2], command[3]
+    per_rank = sizes[S_GROUPS] * sizes[S_BANKS_PER_GROUP]
+    first = place * per_rank
+    b = banks[first + bank]
+    g = groups[place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]]
+    r = ranks[place]
+    channel = place // sizes[S_RANKS]
+    c = channels[channel]
+
+    column = op in (O_RD, O_WR, O_MACAB)
+    cycle, cause = c[C_NOW], K_ORDER
+    on_columns = column and sizes[S_SPLIT_BUS] != 0
+    free = c[C_COLUMN_BUS] if on_columns else c[C_ROW_BUS]
+    cycle, cause = _later(cycle, cause, free, K_COMMAND_BUS)
+
+    if op in (O_RD, O_WR):
+        if b[B_ROW] == CLOSED_ROW:
+            return -F_CLOSED, 0
+        if b[B_ROW] != row:
+            return -F_OTHER_ROW, 0
+        cycle, cause = _later(cycle, cause, r[R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
+        cycle, cause = _later(cycle, cause, r[R_MAC] + minima[K_CCD_L], K_CCD_L)
+        begin = channel * sizes[S_RANKS]
+        if op == O_RD:
+            cycle, cause = _later(cycle, cause, b[B_ACT] + minima[K_RCD_RD], K_RCD_RD)
+            cycle, cause = _later(cycle, cause, r[R_RD] + minima[K_CCD_S], K_CCD_S)
+            cycle, cause = _later(cycle, cause, g[G_RD] + minima[K_CCD_L], K_CCD_L)
+            cycle, cause = _later(cycle, cause, r[R_WR] + minima[K_WTR_S], K_WTR_S)
+            cycle, cause = _later(cycle, cause, g[G_WR] + minima[K_WTR_L], K_WTR_L)
+            for other in range(begin, begin + sizes[S_RANKS]):
+                if other != place:
+                    o = ranks[other]
+                    cycle, cause = _later(cycle, cause, o[R_RD] + minima[K_CS_SAME], K_CS_SAME)
+                    cycle, cause = _later(cycle, cause, o[R_WR] + minima[K_CS_WTR], K_CS_WTR)
+        else:
+            cycle, cause = _later(cycle, cause, b[B_ACT] + minima[K_RCD_WR], K_RCD_WR)
+            cycle, cause = _later(cycle, cause, r[R_WR] + minima[K_CCD_S], K_CCD_S)
+            cycle, cause = _later(cycle, cause, g[G_WR] + minima[K_CCD_L], K_CCD_L)
+            cycle, cause = _later(cycle, cause, r[R_RD] + minima[K_RTW], K_RTW)
+            for other in range(begin, begin + sizes[S_RANKS]):
+                if other != place:
+                    o = ranks[other]
+                    cycle, cause = _later(cycle, cause, o[R_WR] + minima[K_CS_SAME], K_CS_SAME)
+                    cycle, cause = _later(cycle, cause, o[R_RD] + minima[K_CS_RTW], K_CS_RTW)
+    elif op == O_MACAB:
+        if r[R_OPEN] != per_rank:
+            return -F_CLOSED, 0
+        for each in range(first, first + per_rank):
+            if banks[each, B_ROW] != row:
+                return -F_OTHER_ROW, 0
+        cycle, cause = _later(cycle, cause, r[R_ACT] + minima[K_RCD_AB], K_RCD_AB)
+        cycle, cause = _later(cycle, cause, r[R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
+        cycle, cause = _later(cycle, cause, r[R_MAC] + minima[K_MAC], K_MAC)
+        cycle, cause = _later(cycle, cause, r[R_RD] + minima[K_CCD_L], K_CCD_L)
+        cycle, cause = _later(cycle, cause, r[R_WR] + minima[K_WTR_L], K_WTR_L)
+    elif op in (O_PRE, O_PREAB):
+        # All banks of the rank together, or one bank.
+        act, read, write = r[R_ACT], r[R_RD], r[R_WR]
+        if op == O_PRE:
+            if b[B_ROW] == CLOSED_ROW:
+                return -F_CLOSED, 0
+            act, read, write = b[B_ACT], b[B_RD], b[B_WR]
+        else:
+            cycle, cause = _later(cycle, cause, r[R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
+            cycle, cause = _later(cycle, cause, r[R_REFPB] + minima[K_RFC_PB], K_RFC_PB)
+        cycle, cause = _later(cycle, cause, max(act, r[R_ACTAB]) + minima[K_RAS], K_RAS)
+        cycle, cause = _later(cycle, cause, max(read, r[R_MAC]) + minima[K_RTP], K_RTP)
+        cycle, cause = _later(cycle, cause, write + minima[K_WR], K_WR)
+        cycle, cause = _later(cycle, cause, max(r[R_PRE], r[R_PREAB]) + minima[K_PPD], K_PPD)
+    else:
+        act, precharge, refresh = r[R_ACT], r[R_PRE], r[R_REFPB]
+        if op == O_ACT:
+            if b[B_ROW] != CLOSED_ROW:
+                return -F_OPEN, 0
+            act, precharge, refresh = b[B_ACT], b[B_PRE], b[B_REFPB]
+            cycle, cause = _later(cycle, cause, r[R_ACT] + minima[K_RRD_S], K_RRD_S)
+            cycle, cause = _later(cycle, cause, g[G_ACT] + minima[K_RRD_L], K_RRD_L)
+            cycle, cause = _later(cycle, cause, r[R_ACT4] + minima[K_FAW], K_FAW)
+            cycle, cause = _later(cycle, cause, r[R_REFPB] + minima[K_PBR_ACT], K_PBR_ACT)
+        elif op == O_REFPB:
+            act, precharge, refresh = NEVER, NEVER, NEVER
+            for each in range(bank % sizes[S_REFRESH_STEP], per_rank, sizes[S_REFRESH_STEP]):
+                other = banks[first + each]
+                if other[B_ROW] != CLOSED_ROW:
+                    return -F_OPEN, 0
+                act = max(act, other[B_ACT])
+                precharge = max(precharge, other[B_PRE])
+                refresh = max(refresh, other[B_REFPB])
+            if (r[R_REFRESHED] >> (bank % sizes[S_REFRESH_STEP])) & 1:
+                return -F_REFRESHED, 0
+            cycle, cause = _later(cycle, cause, r[R_ACT] + minima[K_RRD_S], K_RRD_S)
+            cycle, cause = _later(cycle, cause, r[R_REFPB] + minima[K_PBR_PBR], K_PBR_PBR)
+        elif r[R_OPEN] != 0:
+            return -F_OPEN, 0
+        cycle, cause = _later(cycle, cause, max(act, r[R_ACTAB]) + minima[K_RC], K_RC)
+        cycle, cause = _later(cycle, cause, precharge + minima[K_RP], K_RP)
+        cycle, cause = _later(cycle, cause, r[R_PREAB] + minima[K_RP_AB], K_RP_AB)
+        cycle, cause = _later(cycle, cause, r[R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
+        cycle, cause = _later(cycle, cause, refresh + minima[K_RFC_PB], K_RFC_PB)
+        if op in (O_REFAB, O_REFPB):
+            cycle, cause = _later(cycle, cause, r[R_DUE] - minima[K_REFI], K_REFI)
+    return cycle, cause
+
+
+@njit(cache=True)
+def commit_one(command, at, sizes, banks, groups, ranks, channels):
+    """Change the state as one legal command at a cycle does."""
+    op, place, bank, row = command[0], command[1], command[2], command[3]
+    per_rank = sizes[S_GROUPS] * sizes[S_BANKS_PER_GROUP]
+    first = place * per_rank
+    b = banks[first + bank]
+    g = groups[place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]]
+    r = ranks[place]
+    c = channels[place // sizes[S_RANKS]]
+
+    activates = op in (O_ACT, O_ACTAB)
+    free = at + (sizes[S_ACT_COMMAND] if activates else sizes[S_COMMAND])
+    c[C_NOW] = at
+    if sizes[S_SPLIT_BUS] != 0 and op in (O_RD, O_WR, O_MACAB):
+        c[C_COLUMN_BUS] = free
+    else:
+        c[C_ROW_BUS] = free
+
+    if op == O_RD:
+        b[B_RD] = g[G_RD] = r[R_RD] = at
+    elif op == O_WR:
+        b[B_WR] = g[G_WR] = r[R_WR] = at
+    elif op == O_MACAB:
+        r[R_MAC] = at
+    elif op == O_ACT:
+        b[B_ROW] = row
+        b[B_ACT] = g[G_ACT] = at
+        r[R_ACT4], r[R_ACT3], r[R_ACT2], r[R_ACT] = r[R_ACT3], r[R_ACT2], r[R_ACT], at
+        r[R_OPEN] += 1
+    elif op == O_PRE:
+        b[B_ROW] = CLOSED_ROW
+        b[B_PRE] = r[R_PRE] = at
+        r[R_OPEN] -= 1
+    elif op == O_ACTAB:
+        r[R_ACTAB] = at
+        r[R_OPEN] = per_rank
+        banks[first : first + per_rank, B_ROW] = row
+    elif op == O_PREAB:
+        r[R_PREAB] = at
+        r[R_OPEN] = 0
+        banks[first : first + per_rank, B_ROW] = CLOSED_ROW
+    elif op == O_REFAB:
+        r[R_REFAB] = at
+        r[R_REFRESHED] = 0
+        r[R_DUE] += sizes[S_REFI]
+    else:
+        r[R_REFPB] = at
+        step = sizes[S_REFRESH_STEP]
+        for each in range(bank % step, per_rank, step):
+            banks[first + each, B_REFPB] = at
+        r[R_REFRESHED] |= 1 << (bank % step)
+        if r[R_REFRESHED] == (1 << step) - 1:
+            r[R_REFRESHED] = 0
+        r[R_DUE] += sizes[S_REFI_PB]
+
+
+@njit(cache=True)
+def run_many(commands, cycles, minima, sizes, banks, groups, ranks, channels):
+    """Give commands in order, each as early as legal, and write their cycles.
+
+    Returns how many were given and, if that is not all, the fault of the next.
+    """
+    for i in range(len(commands)):
+        command = commands[i]
+        cycle, _ = bound_one(command, minima, sizes, banks, groups, ranks, channels)
+        if cycle < 0:
+            return i, cycle
+        op = command[0]
+        passive = op in (O_PRE, O_PREAB, O_REFAB, O_REFPB)
+        if not passive and cycle > ranks[command[1], R_DUE] + minima[K_REFI]:
+            return i, OVERDUE
+        commit_one(command, cycle, sizes, banks, groups, ranks, channels)
+        cycles[i] = cycle
+    return len(commands), 0
+
+
+def empty_tables(
+    banks: int, groups: int, ranks: int, channels: int, first_due: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tables of a memory in which nothing has happened."""
+    bank_table = np.full((banks, B_ROW + 1), NEVER, np.int64)
+    bank_table[:, B_ROW] = CLOSED_ROW
+    group_table = np.full((groups, G_TIMES), NEVER, np.int64)
+    rank_table = np.full((ranks, R_REFRESHED + 1), NEVER, np.int64)
+    rank_table[:, R_DUE] = first_due
+    rank_table[:, R_OPEN] = rank_table[:, R_REFRESHED] = 0
+    return bank_table, group_table, rank_table, np.zeros((channels, C_TIMES), np.int64)
