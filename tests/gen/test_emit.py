@@ -222,5 +222,5 @@ def test_the_manifest_of_the_tvc_has_the_cycles_of_its_parameters(configuration,
 
 
 def test_a_parameter_of_a_part_reaches_the_part(tmp_path):
-    _, manifest = write("ahasd", "test", tmp_path, {"edc.counter_width": "3"})
+    _, manifest = write("ahasd", "test", tmp_path, overrides={"edc.counter_width": "3"})
     assert json.loads(manifest.read_text())["parameters"]["edc"]["counter_width"] == 3

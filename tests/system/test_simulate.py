@@ -45,7 +45,7 @@ def requests(draw):
 
 
 @settings(
-    max_examples=400,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
