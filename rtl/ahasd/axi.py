@@ -38,6 +38,8 @@ class AhasdAxi(wiring.Component):
         `feedback_in`. Every transfer is a packet of its own.
     """
 
+    m_axis_draft_tlast: Signal
+
     def __init__(self, params: AhasdParams) -> None:
         self.params = params
         self.unit = unit = AhasdUnit(params)
@@ -105,8 +107,7 @@ class AhasdAxi(wiring.Component):
                 m.d.npu += left.eq(word.body.info.length)
             with m.Elif(is_token):
                 m.d.npu += left.eq(left - 1)
-        last: Any = getattr(self, "m_axis_draft_tlast")  # noqa: B009
-        m.d.comb += last.eq((word.kind == Kind.CUT) | (is_token & (left == 1)))
+        m.d.comb += self.m_axis_draft_tlast.eq((word.kind == Kind.CUT) | (is_token & (left == 1)))
 
 
 def _channel(prefix: str, flow: Any, **widths: int) -> dict[str, Any]:

@@ -185,6 +185,8 @@ class AhasdUnit(wiring.Component):
         self._connect_npu(m)
         held = self._hold_commands(m)
         verdict, npu_event = self._deliver_feedback(m)
+        # Kept for the proofs (properties.py); no ports.
+        self.state, self.verdict, self.npu_event = self._state, verdict, npu_event
         self._carry_batches(m, verdict)
         asking, entry = self._ask(m)
         task = self._issue(m)
