@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes on devices with round numbers: a draft step takes 10 ps, a pass 100 ps."""
+"""Schemes on devices with round numbers: a draft step takes 10 ps, a pass 100 ps, a
+pre-verification 20 ps."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ahasd.sim.kernel import Kernel
 from ahasd.system.drafting.registry import FixedOptions
+from ahasd.system.schemes.batch import Batch
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import AlwaysGo, IdealLink
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
+from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.workload.playback import Playback, TargetStream
 
 DRAFT_PS, PASS_PS = 10, 100
@@ -21,10 +24,18 @@ DRAFT_PS, PASS_PS = 10, 100
 class RoundDevices:
     """Devices of constant times that record what was asked of them."""
 
-    def __init__(self, draft_ps: int, pass_ps: int) -> None:
+    target_shape = SimpleNamespace(layers=4)
+
+    def __init__(self, draft_ps: int, pass_ps: int, preverify_ps: int) -> None:
         self._draft_ps = draft_ps
         self._pass_ps = pass_ps
+        self._preverify_ps = preverify_ps
         self.rows: list[int] = []
+        self.preverified: list[int] = []
+
+    def preverify_ps(self, rows: int, context: int) -> int:
+        self.preverified.append(rows)
+        return self._preverify_ps
 
     def draft_step_ps(self, context: int) -> int:
         return self._draft_ps
@@ -32,6 +43,61 @@ class RoundDevices:
     def pass_ps(self, rows: int, context: int) -> int:
         self.rows.append(rows)
         return self._pass_ps
+
+
+class Cut:
+    """A cut in the ideal queue."""
+
+    def __init__(self, batch: Batch, keep: int, branch: int) -> None:
+        self.batch, self.keep, self.branch = batch, keep, branch
+        self.epoch = batch.epoch
+
+
+class AdvisedLink(IdealLink):
+    """An ideal link whose TVC answers from a list, at once, and whose ranks switch at once."""
+
+    def __init__(self, kernel: Kernel, control: Any, answers: list[int], **limits: Any) -> None:
+        super().__init__(kernel, control, **limits)
+        self._answers = list(answers)
+        self.asked: list[tuple[int, int]] = []
+        self.measured: list[tuple[str, int, int | None]] = []
+
+    def ask(self, *, branch, epoch, position, overhead, available) -> None:
+        self.asked.append((overhead, available))
+        length = self._answers.pop(0) if self._answers else 0
+        self._kernel.after(0, self._answer, min(length, available))
+
+    def _answer(self, length: int) -> None:
+        self._pim.on_answer(length)
+        if length:
+            self._kernel.after(0, self._pim.on_preverify_issue)
+
+    def end_preverify(self, time_ps: int, tokens: int | None) -> None:
+        self.measured.append(("preverify", time_ps, tokens))
+
+    def measure_draft(self, time_ps: int, tokens: int) -> None:
+        self.measured.append(("draft", time_ps, tokens))
+
+    def start_pass(self, batches, context) -> None:
+        super().start_pass(batches, context)
+        self._kernel.after(0, self._pim.on_taken, batches[-1])
+
+    def cut(self, batch: Batch, keep: int, branch: int) -> None:
+        self._queue.append(cast(Any, Cut(batch, keep, branch)))
+        self._drain()
+
+    def _drain(self) -> None:
+        while self._open and self._queue:
+            first: Any = self._queue[0]
+            if isinstance(first, Cut):
+                self._queue.popleft()
+                self._npu.on_cut(first.batch, first.keep, first.branch)
+            elif self._npu.accepts(first):
+                self._npu.on_batch(self._queue.popleft())
+            else:
+                break
+        if self._open:
+            self._npu.on_quiet()
 
 
 @pytest.fixture
@@ -52,27 +118,43 @@ def play() -> Callable[..., Any]:
         queue_depth: int = 8,
         max_outstanding: int | None = None,
         decode: bool = False,
+        answers: list[int] | None = None,
+        preverify_ps: int = 20,
+        continues: bool = True,
+        wrong_hints: float = 0.0,
         **verification: Any,
     ) -> SimpleNamespace:
         kernel = Kernel()
         stream = TargetStream(trace, tokens, playback)
-        devices: Any = RoundDevices(draft_ps, pass_ps)
+        devices: Any = RoundDevices(draft_ps, pass_ps, preverify_ps)
         ledger = Ledger()
         times: list[tuple[int, int]] = []
         emitter = Emitter(stream, lambda emitted: times.append((kernel.now_ps, emitted)))
-        pim = None
+        pim = link = None
         if decode:
             npu: Any = NpuDecoder(kernel, stream, devices, ledger, emitter)
             npu.start()
         else:
             options = {"pass_tokens": 16, "take": "all", "bonus": "compare"} | verification
-            link = IdealLink(
-                kernel,
-                (control or AlwaysGo)(kernel),
-                depth=queue_depth,
-                max_outstanding=max_outstanding,
-            )
+            decides = (control or AlwaysGo)(kernel)
+            limits = {"depth": queue_depth, "max_outstanding": max_outstanding}
+            link: Any = IdealLink(kernel, decides, **limits)
+            if answers is not None:
+                link = AdvisedLink(kernel, decides, answers, **limits)
             npu = NpuVerifier(kernel, stream, devices, ledger, emitter, link, **options)
+            preverification = None
+            if answers is not None:
+                preverification = Preverification(
+                    kernel,
+                    stream,
+                    devices,
+                    ledger,
+                    link,
+                    npu.activity,
+                    continues=continues,
+                    wrong_hints=wrong_hints,
+                    seed=0,
+                )
             pim = PimSequencer(
                 kernel,
                 stream,
@@ -83,7 +165,10 @@ def play() -> Callable[..., Any]:
                 playback=playback,
                 ahead=ahead,
                 has_edc=control is not None,
+                preverification=preverification,
             )
+            if preverification is not None:
+                preverification.connect(pim)
             link.connect(pim, npu)
             link.boot(pim.start)
         kernel.run()
@@ -98,6 +183,9 @@ def play() -> Callable[..., Any]:
             npu=npu.activity.state_ps,
             pim=pim.activity.state_ps if pim else None,
             in_flight=pim.in_flight if pim else 0,
+            asked=getattr(link, "asked", None),
+            measured=getattr(link, "measured", None),
+            preverified=devices.preverified,
         )
 
     return run

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from ahasd.system.devices.dram.commands import Command, Op
+from ahasd.system.devices.dram.commands import Command, Op, encoded
+from ahasd.system.devices.dram.engine import IllegalCommandError, RefreshOverdueError
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.reference import ReferenceEngine
 from ahasd.system.devices.dram.timing import load_timing
 
 STANDARDS = ("lpddr5-6400", "paper", "lpddr5x-8533", "hbm2", "hbm3-5200")
+COMMANDS = 40
 
 
 @functools.cache
@@ -70,6 +72,64 @@ class Traffic:
                 rows.update(dict.fromkeys(range(self.timing.banks), command.row))
             case Op.PREAB:
                 rows.clear()
+
+
+def _outcome(act, *arguments):
+    """Return what a call returns, or what it raises with all it says."""
+    try:
+        return act(*arguments)
+    except IllegalCommandError as error:
+        return type(error), str(error)
+
+
+def _lockstep(timing, seed, seen):
+    """Give both engines one stream command by command, then the accepted ones as a whole."""
+    traffic = Traffic(timing, seed)
+    reference, fast = ReferenceEngine(timing), FastEngine(timing)
+    accepted = []
+    for _ in range(COMMANDS):
+        command = traffic.command()
+        bound = _outcome(reference.bound, command)
+        assert _outcome(fast.bound, command) == bound
+        earliest = _outcome(reference.earliest, command)
+        assert _outcome(fast.earliest, command) == earliest
+        if not isinstance(bound[0], int):
+            seen[bound[0].__name__] += 1
+            continue
+        seen["Constraint", bound[1].name] += 1
+        if not isinstance(earliest, int):
+            seen[RefreshOverdueError.__name__] += 1
+            continue
+        early = _outcome(reference.issue, command, earliest - 1)
+        assert _outcome(fast.issue, command, earliest - 1) == early
+        assert early is not None
+        cycle = earliest + traffic.wait()
+        issued = _outcome(reference.issue, command, cycle)
+        assert _outcome(fast.issue, command, cycle) == issued
+        if issued is None:
+            traffic.accepted(command)
+            accepted.append(command)
+            seen["Op", command.op.name] += 1
+    for channel in range(timing.channels):
+        assert fast.now(channel) == reference.now(channel)
+        for rank in range(timing.ranks):
+            assert fast.refresh_due(channel, rank) == reference.refresh_due(channel, rank)
+            for bank in range(timing.banks):
+                assert fast.open_row(channel, rank, bank) == reference.open_row(channel, rank, bank)
+    cycles = ReferenceEngine(timing).run(accepted)
+    assert FastEngine(timing).run(accepted) == cycles
+    assert FastEngine(timing).run_encoded(encoded(timing, accepted)).tolist() == cycles
+
+
+@pytest.fixture
+def outcome():
+    return _outcome
+
+
+@pytest.fixture
+def lockstep():
+    """Compare both engines on one random stream and count in `seen` what came up."""
+    return _lockstep
 
 
 @pytest.fixture
