@@ -17,9 +17,20 @@ from ahasd.system.workload.playback import TargetStream
 class Sequencer(Protocol):
     """What a pre-verification needs of the PIM sequencer."""
 
-    epoch: int
-    branch: int
-    committed: int
+    @property
+    def epoch(self) -> int:
+        """Rejections so far."""
+        ...
+
+    @property
+    def branch(self) -> int:
+        """Number of the present chain."""
+        ...
+
+    @property
+    def committed(self) -> int:
+        """Positions that are out, as far as is known there."""
+        ...
 
     def chain(self) -> list[tuple[int, DraftToken]]:
         """Return positions and tokens without a verdict."""

@@ -21,7 +21,8 @@ def gen(
     """Write a hardware unit as Verilog, with a JSON manifest of its ports, timing and sources.
 
     Without a unit, list the units and their configurations. The same unit and parameters give the
-    same bytes. With the host interface come its registers: SystemRDL, C header, IP-XACT and HTML.
+    same bytes. With the host interface come its registers: SystemRDL, C header, IP-XACT and HTML;
+    with the top comes the same behind AXI4-Lite and AXI4-Stream pins.
 
     For example:
 
@@ -50,8 +51,13 @@ def gen(
         return
     from ahasd.gen.emit import write
 
-    for path in write(unit, config, out, overrides=assignments(set_ or ()), module=module):
+    overrides = assignments(set_ or ())
+    for path in write(unit, config, out, overrides=overrides, module=module):
         print(path)
+    if unit == "ahasd":
+        from ahasd.gen.axi import write_axi
+
+        print(write_axi(config, out, overrides=overrides, module=module))
     if unit == "host":
         print(_describe_registers(out))
 

@@ -107,104 +107,114 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
     op, place, bank, row = command[0], command[1], command[2], command[3]
     per_rank = sizes[S_GROUPS] * sizes[S_BANKS_PER_GROUP]
     first = place * per_rank
-    b = banks[first + bank]
-    g = groups[place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]]
-    r = ranks[place]
-    channel = place // sizes[S_RANKS]
-    c = channels[channel]
+    b = first + bank
+    g = place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]
+    c = place // sizes[S_RANKS]
 
     column = op in (O_RD, O_WR, O_MACAB)
-    cycle, cause = c[C_NOW], K_ORDER
+    cycle, cause = channels[c, C_NOW], K_ORDER
     on_columns = column and sizes[S_SPLIT_BUS] != 0
-    free = c[C_COLUMN_BUS] if on_columns else c[C_ROW_BUS]
+    free = channels[c, C_COLUMN_BUS] if on_columns else channels[c, C_ROW_BUS]
     cycle, cause = _later(cycle, cause, free, K_COMMAND_BUS)
 
     if op in (O_RD, O_WR):
-        if b[B_ROW] == CLOSED_ROW:
+        if banks[b, B_ROW] == CLOSED_ROW:
             return -F_CLOSED, 0
-        if b[B_ROW] != row:
+        if banks[b, B_ROW] != row:
             return -F_OTHER_ROW, 0
-        cycle, cause = _later(cycle, cause, r[R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
-        cycle, cause = _later(cycle, cause, r[R_MAC] + minima[K_CCD_L], K_CCD_L)
-        begin = channel * sizes[S_RANKS]
+        cycle, cause = _later(cycle, cause, ranks[place, R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
+        cycle, cause = _later(cycle, cause, ranks[place, R_MAC] + minima[K_CCD_L], K_CCD_L)
+        begin = c * sizes[S_RANKS]
         if op == O_RD:
-            cycle, cause = _later(cycle, cause, b[B_ACT] + minima[K_RCD_RD], K_RCD_RD)
-            cycle, cause = _later(cycle, cause, r[R_RD] + minima[K_CCD_S], K_CCD_S)
-            cycle, cause = _later(cycle, cause, g[G_RD] + minima[K_CCD_L], K_CCD_L)
-            cycle, cause = _later(cycle, cause, r[R_WR] + minima[K_WTR_S], K_WTR_S)
-            cycle, cause = _later(cycle, cause, g[G_WR] + minima[K_WTR_L], K_WTR_L)
+            cycle, cause = _later(cycle, cause, banks[b, B_ACT] + minima[K_RCD_RD], K_RCD_RD)
+            cycle, cause = _later(cycle, cause, ranks[place, R_RD] + minima[K_CCD_S], K_CCD_S)
+            cycle, cause = _later(cycle, cause, groups[g, G_RD] + minima[K_CCD_L], K_CCD_L)
+            cycle, cause = _later(cycle, cause, ranks[place, R_WR] + minima[K_WTR_S], K_WTR_S)
+            cycle, cause = _later(cycle, cause, groups[g, G_WR] + minima[K_WTR_L], K_WTR_L)
             for other in range(begin, begin + sizes[S_RANKS]):
                 if other != place:
-                    o = ranks[other]
-                    cycle, cause = _later(cycle, cause, o[R_RD] + minima[K_CS_SAME], K_CS_SAME)
-                    cycle, cause = _later(cycle, cause, o[R_WR] + minima[K_CS_WTR], K_CS_WTR)
+                    cycle, cause = _later(
+                        cycle, cause, ranks[other, R_RD] + minima[K_CS_SAME], K_CS_SAME
+                    )
+                    cycle, cause = _later(
+                        cycle, cause, ranks[other, R_WR] + minima[K_CS_WTR], K_CS_WTR
+                    )
         else:
-            cycle, cause = _later(cycle, cause, b[B_ACT] + minima[K_RCD_WR], K_RCD_WR)
-            cycle, cause = _later(cycle, cause, r[R_WR] + minima[K_CCD_S], K_CCD_S)
-            cycle, cause = _later(cycle, cause, g[G_WR] + minima[K_CCD_L], K_CCD_L)
-            cycle, cause = _later(cycle, cause, r[R_RD] + minima[K_RTW], K_RTW)
+            cycle, cause = _later(cycle, cause, banks[b, B_ACT] + minima[K_RCD_WR], K_RCD_WR)
+            cycle, cause = _later(cycle, cause, ranks[place, R_WR] + minima[K_CCD_S], K_CCD_S)
+            cycle, cause = _later(cycle, cause, groups[g, G_WR] + minima[K_CCD_L], K_CCD_L)
+            cycle, cause = _later(cycle, cause, ranks[place, R_RD] + minima[K_RTW], K_RTW)
             for other in range(begin, begin + sizes[S_RANKS]):
                 if other != place:
-                    o = ranks[other]
-                    cycle, cause = _later(cycle, cause, o[R_WR] + minima[K_CS_SAME], K_CS_SAME)
-                    cycle, cause = _later(cycle, cause, o[R_RD] + minima[K_CS_RTW], K_CS_RTW)
+                    cycle, cause = _later(
+                        cycle, cause, ranks[other, R_WR] + minima[K_CS_SAME], K_CS_SAME
+                    )
+                    cycle, cause = _later(
+                        cycle, cause, ranks[other, R_RD] + minima[K_CS_RTW], K_CS_RTW
+                    )
     elif op == O_MACAB:
-        if r[R_OPEN] != per_rank:
+        if ranks[place, R_OPEN] != per_rank:
             return -F_CLOSED, 0
         for each in range(first, first + per_rank):
             if banks[each, B_ROW] != row:
                 return -F_OTHER_ROW, 0
-        cycle, cause = _later(cycle, cause, r[R_ACT] + minima[K_RCD_AB], K_RCD_AB)
-        cycle, cause = _later(cycle, cause, r[R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
-        cycle, cause = _later(cycle, cause, r[R_MAC] + minima[K_MAC], K_MAC)
-        cycle, cause = _later(cycle, cause, r[R_RD] + minima[K_CCD_L], K_CCD_L)
-        cycle, cause = _later(cycle, cause, r[R_WR] + minima[K_WTR_L], K_WTR_L)
+        cycle, cause = _later(cycle, cause, ranks[place, R_ACT] + minima[K_RCD_AB], K_RCD_AB)
+        cycle, cause = _later(cycle, cause, ranks[place, R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
+        cycle, cause = _later(cycle, cause, ranks[place, R_MAC] + minima[K_MAC], K_MAC)
+        cycle, cause = _later(cycle, cause, ranks[place, R_RD] + minima[K_CCD_L], K_CCD_L)
+        cycle, cause = _later(cycle, cause, ranks[place, R_WR] + minima[K_WTR_L], K_WTR_L)
     elif op in (O_PRE, O_PREAB):
         # All banks of the rank together, or one bank.
-        act, read, write = r[R_ACT], r[R_RD], r[R_WR]
+        act, read, write = ranks[place, R_ACT], ranks[place, R_RD], ranks[place, R_WR]
         if op == O_PRE:
-            if b[B_ROW] == CLOSED_ROW:
+            if banks[b, B_ROW] == CLOSED_ROW:
                 return -F_CLOSED, 0
-            act, read, write = b[B_ACT], b[B_RD], b[B_WR]
+            act, read, write = banks[b, B_ACT], banks[b, B_RD], banks[b, B_WR]
         else:
-            cycle, cause = _later(cycle, cause, r[R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
-            cycle, cause = _later(cycle, cause, r[R_REFPB] + minima[K_RFC_PB], K_RFC_PB)
-        cycle, cause = _later(cycle, cause, max(act, r[R_ACTAB]) + minima[K_RAS], K_RAS)
-        cycle, cause = _later(cycle, cause, max(read, r[R_MAC]) + minima[K_RTP], K_RTP)
+            cycle, cause = _later(cycle, cause, ranks[place, R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
+            cycle, cause = _later(cycle, cause, ranks[place, R_REFPB] + minima[K_RFC_PB], K_RFC_PB)
+        cycle, cause = _later(cycle, cause, max(act, ranks[place, R_ACTAB]) + minima[K_RAS], K_RAS)
+        cycle, cause = _later(cycle, cause, max(read, ranks[place, R_MAC]) + minima[K_RTP], K_RTP)
         cycle, cause = _later(cycle, cause, write + minima[K_WR], K_WR)
-        cycle, cause = _later(cycle, cause, max(r[R_PRE], r[R_PREAB]) + minima[K_PPD], K_PPD)
+        cycle, cause = _later(
+            cycle, cause, max(ranks[place, R_PRE], ranks[place, R_PREAB]) + minima[K_PPD], K_PPD
+        )
     else:
-        act, precharge, refresh = r[R_ACT], r[R_PRE], r[R_REFPB]
+        act, precharge, refresh = ranks[place, R_ACT], ranks[place, R_PRE], ranks[place, R_REFPB]
         if op == O_ACT:
-            if b[B_ROW] != CLOSED_ROW:
+            if banks[b, B_ROW] != CLOSED_ROW:
                 return -F_OPEN, 0
-            act, precharge, refresh = b[B_ACT], b[B_PRE], b[B_REFPB]
-            cycle, cause = _later(cycle, cause, r[R_ACT] + minima[K_RRD_S], K_RRD_S)
-            cycle, cause = _later(cycle, cause, g[G_ACT] + minima[K_RRD_L], K_RRD_L)
-            cycle, cause = _later(cycle, cause, r[R_ACT4] + minima[K_FAW], K_FAW)
-            cycle, cause = _later(cycle, cause, r[R_REFPB] + minima[K_PBR_ACT], K_PBR_ACT)
+            act, precharge, refresh = banks[b, B_ACT], banks[b, B_PRE], banks[b, B_REFPB]
+            cycle, cause = _later(cycle, cause, ranks[place, R_ACT] + minima[K_RRD_S], K_RRD_S)
+            cycle, cause = _later(cycle, cause, groups[g, G_ACT] + minima[K_RRD_L], K_RRD_L)
+            cycle, cause = _later(cycle, cause, ranks[place, R_ACT4] + minima[K_FAW], K_FAW)
+            cycle, cause = _later(
+                cycle, cause, ranks[place, R_REFPB] + minima[K_PBR_ACT], K_PBR_ACT
+            )
         elif op == O_REFPB:
             act, precharge, refresh = NEVER, NEVER, NEVER
             for each in range(bank % sizes[S_REFRESH_STEP], per_rank, sizes[S_REFRESH_STEP]):
-                other = banks[first + each]
-                if other[B_ROW] != CLOSED_ROW:
+                other = first + each
+                if banks[other, B_ROW] != CLOSED_ROW:
                     return -F_OPEN, 0
-                act = max(act, other[B_ACT])
-                precharge = max(precharge, other[B_PRE])
-                refresh = max(refresh, other[B_REFPB])
-            if (r[R_REFRESHED] >> (bank % sizes[S_REFRESH_STEP])) & 1:
+                act = max(act, banks[other, B_ACT])
+                precharge = max(precharge, banks[other, B_PRE])
+                refresh = max(refresh, banks[other, B_REFPB])
+            if (ranks[place, R_REFRESHED] >> (bank % sizes[S_REFRESH_STEP])) & 1:
                 return -F_REFRESHED, 0
-            cycle, cause = _later(cycle, cause, r[R_ACT] + minima[K_RRD_S], K_RRD_S)
-            cycle, cause = _later(cycle, cause, r[R_REFPB] + minima[K_PBR_PBR], K_PBR_PBR)
-        elif r[R_OPEN] != 0:
+            cycle, cause = _later(cycle, cause, ranks[place, R_ACT] + minima[K_RRD_S], K_RRD_S)
+            cycle, cause = _later(
+                cycle, cause, ranks[place, R_REFPB] + minima[K_PBR_PBR], K_PBR_PBR
+            )
+        elif ranks[place, R_OPEN] != 0:
             return -F_OPEN, 0
-        cycle, cause = _later(cycle, cause, max(act, r[R_ACTAB]) + minima[K_RC], K_RC)
+        cycle, cause = _later(cycle, cause, max(act, ranks[place, R_ACTAB]) + minima[K_RC], K_RC)
         cycle, cause = _later(cycle, cause, precharge + minima[K_RP], K_RP)
-        cycle, cause = _later(cycle, cause, r[R_PREAB] + minima[K_RP_AB], K_RP_AB)
-        cycle, cause = _later(cycle, cause, r[R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
+        cycle, cause = _later(cycle, cause, ranks[place, R_PREAB] + minima[K_RP_AB], K_RP_AB)
+        cycle, cause = _later(cycle, cause, ranks[place, R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
         cycle, cause = _later(cycle, cause, refresh + minima[K_RFC_PB], K_RFC_PB)
         if op in (O_REFAB, O_REFPB):
-            cycle, cause = _later(cycle, cause, r[R_DUE] - minima[K_REFI], K_REFI)
+            cycle, cause = _later(cycle, cause, ranks[place, R_DUE] - minima[K_REFI], K_REFI)
     return cycle, cause
 
 
@@ -214,55 +224,59 @@ def commit_one(command, at, sizes, banks, groups, ranks, channels):
     op, place, bank, row = command[0], command[1], command[2], command[3]
     per_rank = sizes[S_GROUPS] * sizes[S_BANKS_PER_GROUP]
     first = place * per_rank
-    b = banks[first + bank]
-    g = groups[place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]]
-    r = ranks[place]
-    c = channels[place // sizes[S_RANKS]]
+    b = first + bank
+    g = place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]
+    c = place // sizes[S_RANKS]
 
     activates = op in (O_ACT, O_ACTAB)
     free = at + (sizes[S_ACT_COMMAND] if activates else sizes[S_COMMAND])
-    c[C_NOW] = at
+    channels[c, C_NOW] = at
     if sizes[S_SPLIT_BUS] != 0 and op in (O_RD, O_WR, O_MACAB):
-        c[C_COLUMN_BUS] = free
+        channels[c, C_COLUMN_BUS] = free
     else:
-        c[C_ROW_BUS] = free
+        channels[c, C_ROW_BUS] = free
 
     if op == O_RD:
-        b[B_RD] = g[G_RD] = r[R_RD] = at
+        banks[b, B_RD] = groups[g, G_RD] = ranks[place, R_RD] = at
     elif op == O_WR:
-        b[B_WR] = g[G_WR] = r[R_WR] = at
+        banks[b, B_WR] = groups[g, G_WR] = ranks[place, R_WR] = at
     elif op == O_MACAB:
-        r[R_MAC] = at
+        ranks[place, R_MAC] = at
     elif op == O_ACT:
-        b[B_ROW] = row
-        b[B_ACT] = g[G_ACT] = at
-        r[R_ACT4], r[R_ACT3], r[R_ACT2], r[R_ACT] = r[R_ACT3], r[R_ACT2], r[R_ACT], at
-        r[R_OPEN] += 1
+        banks[b, B_ROW] = row
+        banks[b, B_ACT] = groups[g, G_ACT] = at
+        ranks[place, R_ACT4], ranks[place, R_ACT3], ranks[place, R_ACT2], ranks[place, R_ACT] = (
+            ranks[place, R_ACT3],
+            ranks[place, R_ACT2],
+            ranks[place, R_ACT],
+            at,
+        )
+        ranks[place, R_OPEN] += 1
     elif op == O_PRE:
-        b[B_ROW] = CLOSED_ROW
-        b[B_PRE] = r[R_PRE] = at
-        r[R_OPEN] -= 1
+        banks[b, B_ROW] = CLOSED_ROW
+        banks[b, B_PRE] = ranks[place, R_PRE] = at
+        ranks[place, R_OPEN] -= 1
     elif op == O_ACTAB:
-        r[R_ACTAB] = at
-        r[R_OPEN] = per_rank
+        ranks[place, R_ACTAB] = at
+        ranks[place, R_OPEN] = per_rank
         banks[first : first + per_rank, B_ROW] = row
     elif op == O_PREAB:
-        r[R_PREAB] = at
-        r[R_OPEN] = 0
+        ranks[place, R_PREAB] = at
+        ranks[place, R_OPEN] = 0
         banks[first : first + per_rank, B_ROW] = CLOSED_ROW
     elif op == O_REFAB:
-        r[R_REFAB] = at
-        r[R_REFRESHED] = 0
-        r[R_DUE] += sizes[S_REFI]
+        ranks[place, R_REFAB] = at
+        ranks[place, R_REFRESHED] = 0
+        ranks[place, R_DUE] += sizes[S_REFI]
     else:
-        r[R_REFPB] = at
+        ranks[place, R_REFPB] = at
         step = sizes[S_REFRESH_STEP]
         for each in range(bank % step, per_rank, step):
             banks[first + each, B_REFPB] = at
-        r[R_REFRESHED] |= 1 << (bank % step)
-        if r[R_REFRESHED] == (1 << step) - 1:
-            r[R_REFRESHED] = 0
-        r[R_DUE] += sizes[S_REFI_PB]
+        ranks[place, R_REFRESHED] |= 1 << (bank % step)
+        if ranks[place, R_REFRESHED] == (1 << step) - 1:
+            ranks[place, R_REFRESHED] = 0
+        ranks[place, R_DUE] += sizes[S_REFI_PB]
 
 
 @njit(cache=True)

@@ -93,7 +93,7 @@ def _lockstep(timing, seed, seen):
         assert _outcome(fast.bound, command) == bound
         earliest = _outcome(reference.earliest, command)
         assert _outcome(fast.earliest, command) == earliest
-        if not isinstance(bound[0], int):
+        if isinstance(bound[0], type):
             seen[bound[0].__name__] += 1
             continue
         seen["Constraint", bound[1].name] += 1
