@@ -93,15 +93,21 @@ O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB = range(9)
 F_CLOSED, F_OPEN, F_OTHER_ROW, F_REFRESHED = range(1, 5)
 
 
-@njit(cache=True, inline="always")
-def _later(cycle, cause, other_cycle, other_cause):
-    """Return the later of two bounds; of equal ones that with the lower cause."""
-    if other_cycle > cycle or (other_cycle == cycle and other_cause < cause):
-        return other_cycle, other_cause
-    return cycle, cause
+@njit(cache=True, error_model="numpy")
+def _latest(best, cycle, cause):
+    """Return the later of two bounds, cycle and cause; of equal ones that with the lower cause."""
+    if cycle > best[0] or (cycle == best[0] and cause < best[1]):
+        return cycle, cause
+    return best
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
+def _wait(best, since, minima, cause):
+    """Return the later of a bound and the end of a constraint that began at a cycle."""
+    return _latest(best, since + minima[cause], cause)
+
+
+@njit(cache=True, error_model="numpy")
 def bound_one(command, minima, sizes, banks, groups, ranks, channels):
     """Return the first cycle of one command, or a fault below 0, and the constraint's number."""
     op, place, bank, row = command[0], command[1], command[2], command[3]
@@ -112,57 +118,49 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
     c = place // sizes[S_RANKS]
 
     column = op in (O_RD, O_WR, O_MACAB)
-    cycle, cause = channels[c, C_NOW], K_ORDER
+    best = channels[c, C_NOW], K_ORDER
     on_columns = column and sizes[S_SPLIT_BUS] != 0
     free = channels[c, C_COLUMN_BUS] if on_columns else channels[c, C_ROW_BUS]
-    cycle, cause = _later(cycle, cause, free, K_COMMAND_BUS)
+    best = _wait(best, free, minima, K_COMMAND_BUS)
 
     if op in (O_RD, O_WR):
         if banks[b, B_ROW] == CLOSED_ROW:
             return -F_CLOSED, 0
         if banks[b, B_ROW] != row:
             return -F_OTHER_ROW, 0
-        cycle, cause = _later(cycle, cause, ranks[place, R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
-        cycle, cause = _later(cycle, cause, ranks[place, R_MAC] + minima[K_CCD_L], K_CCD_L)
+        best = _wait(best, ranks[place, R_ACTAB], minima, K_RCD_AB)
+        best = _wait(best, ranks[place, R_MAC], minima, K_CCD_L)
         begin = c * sizes[S_RANKS]
         if op == O_RD:
-            cycle, cause = _later(cycle, cause, banks[b, B_ACT] + minima[K_RCD_RD], K_RCD_RD)
-            cycle, cause = _later(cycle, cause, ranks[place, R_RD] + minima[K_CCD_S], K_CCD_S)
-            cycle, cause = _later(cycle, cause, groups[g, G_RD] + minima[K_CCD_L], K_CCD_L)
-            cycle, cause = _later(cycle, cause, ranks[place, R_WR] + minima[K_WTR_S], K_WTR_S)
-            cycle, cause = _later(cycle, cause, groups[g, G_WR] + minima[K_WTR_L], K_WTR_L)
+            best = _wait(best, banks[b, B_ACT], minima, K_RCD_RD)
+            best = _wait(best, ranks[place, R_RD], minima, K_CCD_S)
+            best = _wait(best, groups[g, G_RD], minima, K_CCD_L)
+            best = _wait(best, ranks[place, R_WR], minima, K_WTR_S)
+            best = _wait(best, groups[g, G_WR], minima, K_WTR_L)
             for other in range(begin, begin + sizes[S_RANKS]):
                 if other != place:
-                    cycle, cause = _later(
-                        cycle, cause, ranks[other, R_RD] + minima[K_CS_SAME], K_CS_SAME
-                    )
-                    cycle, cause = _later(
-                        cycle, cause, ranks[other, R_WR] + minima[K_CS_WTR], K_CS_WTR
-                    )
+                    best = _wait(best, ranks[other, R_RD], minima, K_CS_SAME)
+                    best = _wait(best, ranks[other, R_WR], minima, K_CS_WTR)
         else:
-            cycle, cause = _later(cycle, cause, banks[b, B_ACT] + minima[K_RCD_WR], K_RCD_WR)
-            cycle, cause = _later(cycle, cause, ranks[place, R_WR] + minima[K_CCD_S], K_CCD_S)
-            cycle, cause = _later(cycle, cause, groups[g, G_WR] + minima[K_CCD_L], K_CCD_L)
-            cycle, cause = _later(cycle, cause, ranks[place, R_RD] + minima[K_RTW], K_RTW)
+            best = _wait(best, banks[b, B_ACT], minima, K_RCD_WR)
+            best = _wait(best, ranks[place, R_WR], minima, K_CCD_S)
+            best = _wait(best, groups[g, G_WR], minima, K_CCD_L)
+            best = _wait(best, ranks[place, R_RD], minima, K_RTW)
             for other in range(begin, begin + sizes[S_RANKS]):
                 if other != place:
-                    cycle, cause = _later(
-                        cycle, cause, ranks[other, R_WR] + minima[K_CS_SAME], K_CS_SAME
-                    )
-                    cycle, cause = _later(
-                        cycle, cause, ranks[other, R_RD] + minima[K_CS_RTW], K_CS_RTW
-                    )
+                    best = _wait(best, ranks[other, R_WR], minima, K_CS_SAME)
+                    best = _wait(best, ranks[other, R_RD], minima, K_CS_RTW)
     elif op == O_MACAB:
         if ranks[place, R_OPEN] != per_rank:
             return -F_CLOSED, 0
         for each in range(first, first + per_rank):
             if banks[each, B_ROW] != row:
                 return -F_OTHER_ROW, 0
-        cycle, cause = _later(cycle, cause, ranks[place, R_ACT] + minima[K_RCD_AB], K_RCD_AB)
-        cycle, cause = _later(cycle, cause, ranks[place, R_ACTAB] + minima[K_RCD_AB], K_RCD_AB)
-        cycle, cause = _later(cycle, cause, ranks[place, R_MAC] + minima[K_MAC], K_MAC)
-        cycle, cause = _later(cycle, cause, ranks[place, R_RD] + minima[K_CCD_L], K_CCD_L)
-        cycle, cause = _later(cycle, cause, ranks[place, R_WR] + minima[K_WTR_L], K_WTR_L)
+        best = _wait(best, ranks[place, R_ACT], minima, K_RCD_AB)
+        best = _wait(best, ranks[place, R_ACTAB], minima, K_RCD_AB)
+        best = _wait(best, ranks[place, R_MAC], minima, K_MAC)
+        best = _wait(best, ranks[place, R_RD], minima, K_CCD_L)
+        best = _wait(best, ranks[place, R_WR], minima, K_WTR_L)
     elif op in (O_PRE, O_PREAB):
         # All banks of the rank together, or one bank.
         act, read, write = ranks[place, R_ACT], ranks[place, R_RD], ranks[place, R_WR]
@@ -171,26 +169,22 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
                 return -F_CLOSED, 0
             act, read, write = banks[b, B_ACT], banks[b, B_RD], banks[b, B_WR]
         else:
-            cycle, cause = _later(cycle, cause, ranks[place, R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
-            cycle, cause = _later(cycle, cause, ranks[place, R_REFPB] + minima[K_RFC_PB], K_RFC_PB)
-        cycle, cause = _later(cycle, cause, max(act, ranks[place, R_ACTAB]) + minima[K_RAS], K_RAS)
-        cycle, cause = _later(cycle, cause, max(read, ranks[place, R_MAC]) + minima[K_RTP], K_RTP)
-        cycle, cause = _later(cycle, cause, write + minima[K_WR], K_WR)
-        cycle, cause = _later(
-            cycle, cause, max(ranks[place, R_PRE], ranks[place, R_PREAB]) + minima[K_PPD], K_PPD
-        )
+            best = _wait(best, ranks[place, R_REFAB], minima, K_RFC_AB)
+            best = _wait(best, ranks[place, R_REFPB], minima, K_RFC_PB)
+        best = _wait(best, max(act, ranks[place, R_ACTAB]), minima, K_RAS)
+        best = _wait(best, max(read, ranks[place, R_MAC]), minima, K_RTP)
+        best = _wait(best, write, minima, K_WR)
+        best = _wait(best, max(ranks[place, R_PRE], ranks[place, R_PREAB]), minima, K_PPD)
     else:
         act, precharge, refresh = ranks[place, R_ACT], ranks[place, R_PRE], ranks[place, R_REFPB]
         if op == O_ACT:
             if banks[b, B_ROW] != CLOSED_ROW:
                 return -F_OPEN, 0
             act, precharge, refresh = banks[b, B_ACT], banks[b, B_PRE], banks[b, B_REFPB]
-            cycle, cause = _later(cycle, cause, ranks[place, R_ACT] + minima[K_RRD_S], K_RRD_S)
-            cycle, cause = _later(cycle, cause, groups[g, G_ACT] + minima[K_RRD_L], K_RRD_L)
-            cycle, cause = _later(cycle, cause, ranks[place, R_ACT4] + minima[K_FAW], K_FAW)
-            cycle, cause = _later(
-                cycle, cause, ranks[place, R_REFPB] + minima[K_PBR_ACT], K_PBR_ACT
-            )
+            best = _wait(best, ranks[place, R_ACT], minima, K_RRD_S)
+            best = _wait(best, groups[g, G_ACT], minima, K_RRD_L)
+            best = _wait(best, ranks[place, R_ACT4], minima, K_FAW)
+            best = _wait(best, ranks[place, R_REFPB], minima, K_PBR_ACT)
         elif op == O_REFPB:
             act, precharge, refresh = NEVER, NEVER, NEVER
             for each in range(bank % sizes[S_REFRESH_STEP], per_rank, sizes[S_REFRESH_STEP]):
@@ -202,23 +196,21 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
                 refresh = max(refresh, banks[other, B_REFPB])
             if (ranks[place, R_REFRESHED] >> (bank % sizes[S_REFRESH_STEP])) & 1:
                 return -F_REFRESHED, 0
-            cycle, cause = _later(cycle, cause, ranks[place, R_ACT] + minima[K_RRD_S], K_RRD_S)
-            cycle, cause = _later(
-                cycle, cause, ranks[place, R_REFPB] + minima[K_PBR_PBR], K_PBR_PBR
-            )
+            best = _wait(best, ranks[place, R_ACT], minima, K_RRD_S)
+            best = _wait(best, ranks[place, R_REFPB], minima, K_PBR_PBR)
         elif ranks[place, R_OPEN] != 0:
             return -F_OPEN, 0
-        cycle, cause = _later(cycle, cause, max(act, ranks[place, R_ACTAB]) + minima[K_RC], K_RC)
-        cycle, cause = _later(cycle, cause, precharge + minima[K_RP], K_RP)
-        cycle, cause = _later(cycle, cause, ranks[place, R_PREAB] + minima[K_RP_AB], K_RP_AB)
-        cycle, cause = _later(cycle, cause, ranks[place, R_REFAB] + minima[K_RFC_AB], K_RFC_AB)
-        cycle, cause = _later(cycle, cause, refresh + minima[K_RFC_PB], K_RFC_PB)
+        best = _wait(best, max(act, ranks[place, R_ACTAB]), minima, K_RC)
+        best = _wait(best, precharge, minima, K_RP)
+        best = _wait(best, ranks[place, R_PREAB], minima, K_RP_AB)
+        best = _wait(best, ranks[place, R_REFAB], minima, K_RFC_AB)
+        best = _wait(best, refresh, minima, K_RFC_PB)
         if op in (O_REFAB, O_REFPB):
-            cycle, cause = _later(cycle, cause, ranks[place, R_DUE] - minima[K_REFI], K_REFI)
-    return cycle, cause
+            best = _latest(best, ranks[place, R_DUE] - minima[K_REFI], K_REFI)
+    return best
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def commit_one(command, at, sizes, banks, groups, ranks, channels):
     """Change the state as one legal command at a cycle does."""
     op, place, bank, row = command[0], command[1], command[2], command[3]
@@ -279,7 +271,7 @@ def commit_one(command, at, sizes, banks, groups, ranks, channels):
         ranks[place, R_DUE] += sizes[S_REFI_PB]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def run_many(commands, cycles, minima, sizes, banks, groups, ranks, channels):
     """Give commands in order, each as early as legal, and write their cycles.
 

@@ -37,26 +37,29 @@ STRESS = {
 # before, after
 KERNEL_MUTANTS = {
     "reads of one group are as close as of two": (
-        "g[G_RD] + minima[K_CCD_L], K_CCD_L",
-        "g[G_RD] + minima[K_CCD_S], K_CCD_S",
+        "groups[g, G_RD], minima, K_CCD_L",
+        "groups[g, G_RD], minima, K_CCD_S",
     ),
-    "a window of three activates": ("r[R_ACT4] + minima[K_FAW]", "r[R_ACT3] + minima[K_FAW]"),
+    "a window of three activates": ("ranks[place, R_ACT4], minima", "ranks[place, R_ACT3], minima"),
     "precharge of all banks forgets writes": (
-        "act, read, write = r[R_ACT], r[R_RD], r[R_WR]",
-        "act, read, write = r[R_ACT], r[R_RD], NEVER",
+        "ranks[place, R_RD], ranks[place, R_WR]\n",
+        "ranks[place, R_RD], NEVER\n",
     ),
     "a refresh leaves the partner bank free": (
         "banks[first + each, B_REFPB] = at",
         "banks[first + bank, B_REFPB] = at",
     ),
     "a MAC takes any open row": ("if banks[each, B_ROW] != row:", "if banks[each, B_ROW] < 0:"),
-    "a refresh is due as before": ("r[R_DUE] += sizes[S_REFI]\n", "r[R_DUE] += 0\n"),
+    "a refresh is due as before": (
+        "ranks[place, R_DUE] += sizes[S_REFI]\n",
+        "ranks[place, R_DUE] += 0\n",
+    ),
     "ranks share no data bus": ("if other != place:", "if other < 0:"),
     "a bank may be refreshed twice in a round": (
-        "r[R_REFRESHED] |= 1 << (bank % step)",
-        "r[R_REFRESHED] |= 0",
+        "ranks[place, R_REFRESHED] |= 1 << (bank % step)",
+        "ranks[place, R_REFRESHED] |= 0",
     ),
-    "of equal bounds the wrong one is told": ("other_cause < cause", "other_cause > cause"),
+    "of equal bounds the wrong one is told": ("cause < best[1]", "cause > best[1]"),
     "activates take one command cycle": ("if activates else", "if not activates else"),
 }
 STREAM_MUTANTS = {
