@@ -454,7 +454,7 @@ class World:
                 batch=self.open.popleft(),
                 full=full,
                 void=void,
-                last=rng.random() < 0.5,
+                last=rng.random() < 0.1,
             )
             self._rejecting |= report.rejects
         self._tell(report)
