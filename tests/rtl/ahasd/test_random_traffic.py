@@ -100,7 +100,7 @@ def test_long_traffic_in_the_compiled_rtl(configuration, ratio, both, make_world
         assert world.top.errors() == set()
     print(f"{configuration}, NPU period / PIM period {ratio}: {world.top.edges} edges")
     print(dict(world.counts))
-    for name in ("preverify", "stop", "release", "unsure"):
+    for name in ("inserts", "stop", "release", "unsure"):
         assert world.counts[name] > 0, name
 
 
