@@ -46,7 +46,7 @@ def measure(timing: Timing, repeats: int) -> tuple[float, float, float, float]:
             for index in range(SEGMENTS)
         ]
     )
-    some = decoded(alone, commands[:REFERENCE_COMMANDS])
+    some = decoded(commands[:REFERENCE_COMMANDS])
     FastEngine(alone).run_encoded(commands[:10])
     fast_s = best_s(lambda: FastEngine(alone).run_encoded(commands), repeats)
     reference_s = best_s(lambda: ReferenceEngine(alone).run(some), repeats)

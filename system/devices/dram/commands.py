@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ahasd.system.devices.dram.timing import Timing
 
 Encoded = npt.NDArray[np.int64]
-"""Commands as rows of operation, rank counted through all channels, bank of the rank, row."""
+"""Commands as rows of the fields of `Command`, in their order."""
 
 
 class Op(IntEnum):
@@ -54,6 +54,10 @@ class Command:
     row: int = 0
 
 
+FIELDS = 6
+"""Columns of `Encoded`."""
+
+
 def touched_banks(timing: Timing, command: Command) -> tuple[int, ...]:
     """Return the banks of the rank that a command acts on, counted through all groups."""
     if command.op in ALL_BANK:
@@ -94,28 +98,16 @@ def encoded(timing: Timing, commands: Sequence[Command]) -> Encoded:
         As `checked`.
     """
     rows = [
-        (
-            command.op,
-            command.channel * timing.ranks + command.rank,
-            command.group * timing.banks_per_group + command.bank,
-            command.row,
-        )
-        for command in commands
-        if checked(timing, command)
+        (each.op, each.channel, each.rank, each.group, each.bank, each.row)
+        for each in commands
+        if checked(timing, each)
     ]
-    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+    return np.array(rows, dtype=np.int64).reshape(-1, FIELDS)
 
 
-def decoded(timing: Timing, numbers: Encoded) -> list[Command]:
+def decoded(numbers: Encoded) -> list[Command]:
     """Return the commands that `encoded` turned into numbers."""
     return [
-        Command(
-            op=Op(op),
-            channel=place // timing.ranks,
-            rank=place % timing.ranks,
-            group=bank // timing.banks_per_group,
-            bank=bank % timing.banks_per_group,
-            row=row,
-        )
-        for op, place, bank, row in numbers.tolist()
+        Command(op=Op(op), channel=channel, rank=rank, group=group, bank=bank, row=row)
+        for op, channel, rank, group, bank, row in numbers.tolist()
     ]

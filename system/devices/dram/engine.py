@@ -168,7 +168,7 @@ class Engine(ABC):
 
     def run_encoded(self, numbers: Encoded) -> npt.NDArray[np.int64]:
         """Do as `run` with commands given as numbers."""
-        return np.array(self.run(decoded(self.timing, numbers)), np.int64)
+        return np.array(self.run(decoded(numbers)), np.int64)
 
     def _check_refresh(self, command: Command, cycle: int) -> None:
         if command.op in NEEDS_REFRESHED:

@@ -68,7 +68,7 @@ class FastEngine(Engine):
         cycles = np.empty(len(numbers), np.int64)
         given, fault = kernel.run_many(numbers, cycles, self._minima, self._sizes, *self._tables)
         if given < len(numbers):
-            (command,) = decoded(self.timing, numbers[given : given + 1])
+            (command,) = decoded(numbers[given : given + 1])
             if fault != kernel.OVERDUE:
                 raise BankStateError(command, Fault(-fault))
             self._check_refresh(command, self.bound(command)[0])
@@ -77,9 +77,9 @@ class FastEngine(Engine):
     def _check_numbers(self, numbers: Encoded) -> None:
         """Refuse numbers out of range: the kernel would follow them out of its tables."""
         t = self.timing
-        limits = np.array([len(Op), t.channels * t.ranks, t.banks, t.rows])
+        limits = (len(Op), t.channels, t.ranks, t.bank_groups, t.banks_per_group, t.rows)
         if numbers.size and (numbers.min() < 0 or (numbers.max(axis=0) >= limits).any()):
-            raise ValueError(f"operation, rank, bank, row must each be 0 to below {limits}")
+            raise ValueError(f"fields of commands must be 0 to below {limits} in {t.name}")
 
     def now(self, channel: int) -> int:
         """Return the cycle of the channel's last command; 0 at first."""

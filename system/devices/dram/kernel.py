@@ -110,12 +110,13 @@ def _wait(best, since, minima, cause):
 @njit(cache=True, error_model="numpy")
 def bound_one(command, minima, sizes, banks, groups, ranks, channels):
     """Return the first cycle of one command, or a fault below 0, and the constraint's number."""
-    op, place, bank, row = command[0], command[1], command[2], command[3]
+    op, c, group, row = command[0], command[1], command[3], command[5]
+    place = c * sizes[S_RANKS] + command[2]
+    bank = group * sizes[S_BANKS_PER_GROUP] + command[4]
     per_rank = sizes[S_GROUPS] * sizes[S_BANKS_PER_GROUP]
     first = place * per_rank
     b = first + bank
-    g = place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]
-    c = place // sizes[S_RANKS]
+    g = place * sizes[S_GROUPS] + group
 
     column = op in (O_RD, O_WR, O_MACAB)
     best = channels[c, C_NOW], K_ORDER
@@ -213,12 +214,13 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
 @njit(cache=True, error_model="numpy")
 def commit_one(command, at, sizes, banks, groups, ranks, channels):
     """Change the state as one legal command at a cycle does."""
-    op, place, bank, row = command[0], command[1], command[2], command[3]
+    op, c, group, row = command[0], command[1], command[3], command[5]
+    place = c * sizes[S_RANKS] + command[2]
+    bank = group * sizes[S_BANKS_PER_GROUP] + command[4]
     per_rank = sizes[S_GROUPS] * sizes[S_BANKS_PER_GROUP]
     first = place * per_rank
     b = first + bank
-    g = place * sizes[S_GROUPS] + bank // sizes[S_BANKS_PER_GROUP]
-    c = place // sizes[S_RANKS]
+    g = place * sizes[S_GROUPS] + group
 
     activates = op in (O_ACT, O_ACTAB)
     free = at + (sizes[S_ACT_COMMAND] if activates else sizes[S_COMMAND])
@@ -282,9 +284,9 @@ def run_many(commands, cycles, minima, sizes, banks, groups, ranks, channels):
         cycle, _ = bound_one(command, minima, sizes, banks, groups, ranks, channels)
         if cycle < 0:
             return i, cycle
-        op = command[0]
+        op, place = command[0], command[1] * sizes[S_RANKS] + command[2]
         passive = op in (O_PRE, O_PREAB, O_REFAB, O_REFPB)
-        if not passive and cycle > ranks[command[1], R_DUE] + minima[K_REFI]:
+        if not passive and cycle > ranks[place, R_DUE] + minima[K_REFI]:
             return i, OVERDUE
         commit_one(command, cycle, sizes, banks, groups, ranks, channels)
         cycles[i] = cycle

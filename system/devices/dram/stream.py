@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ahasd.system.devices.dram.commands import Encoded, Op
+from ahasd.system.devices.dram.commands import FIELDS, Encoded, Op
 from ahasd.system.devices.dram.engine import Engine
 from ahasd.system.devices.dram.rules import Constraint
 from ahasd.system.devices.dram.timing import Timing
@@ -135,7 +135,7 @@ class SequentialRead:
         if kind not in self._templates:
             self._templates[kind] = self._template(*kind)
         commands = self._templates[kind].copy()
-        commands[:, 3] += self.base_row(index)
+        commands[:, -1] += self.base_row(index)
         return commands
 
     def _template(self, phase: int, fresh: bool, last: bool) -> Encoded:
@@ -157,11 +157,9 @@ class SequentialRead:
         placed.sort(key=lambda each: each[0])
         return np.array([command for _, command in placed], np.int64)
 
-    def _command(self, op: Op, group: int, phase: int) -> tuple[int, int, int, int]:
-        per_group = self._timing.banks_per_group
-        row, bank = divmod(phase, per_group)
-        place = self.channel * self._timing.ranks + self.rank
-        return op, place, group * per_group + bank, row
+    def _command(self, op: Op, group: int, phase: int) -> tuple[int, ...]:
+        row, bank = divmod(phase, self._timing.banks_per_group)
+        return op, self.channel, self.rank, group, bank, row
 
     def phase(self, index: int) -> int:
         """Return which bank of each group is read."""
@@ -204,15 +202,15 @@ class AllBankMac:
         self.bytes = rows * timing.banks * timing.row_bytes
         self.tail_cycles = timing.t_rp_ab
         self._first = first_row
-        self._template = np.zeros((timing.bursts_per_row + 2, 4), np.int64)
+        self._template = np.zeros((timing.bursts_per_row + 2, FIELDS), np.int64)
         self._template[:, 0] = Op.MACAB
         self._template[0, 0], self._template[-1, 0] = Op.ACTAB, Op.PREAB
-        self._template[:, 1] = channel * timing.ranks + rank
+        self._template[:, 1:3] = channel, rank
 
     def segment(self, index: int, *, fresh: bool, last: bool) -> Encoded:
         """Return the commands of one row; all banks are closed before it in any case."""
         commands = self._template.copy()
-        commands[:, 3] = self._first + index
+        commands[:, -1] = self._first + index
         return commands
 
     def phase(self, index: int) -> int:
@@ -304,10 +302,10 @@ class _Player:
             engine.restore(channel, pattern.base_row(index), self._state, self._now)
             engine.set_refresh_due(channel, rank, due)
             self._engine_follows = True
-        place = channel * engine.timing.ranks + rank
         commands = pattern.segment(index, fresh=not index or refreshes > 0, last=last)
         if refreshes:
-            before = [(Op.PREAB, place, 0, 0), *[(Op.REFAB, place, 0, 0)] * refreshes]
+            where = channel, rank, 0, 0, 0
+            before = [(Op.PREAB, *where), *[(Op.REFAB, *where)] * refreshes]
             commands = np.concatenate([np.array(before, np.int64), commands])
         engine.run_encoded(commands)
         state = None if last else engine.save(channel, pattern.base_row(index + 1))

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from ahasd import UserError
 from ahasd.system.toml import TomlModel, load
 
 ASSUMED = "assumed: "
@@ -272,11 +273,12 @@ def load_timing(name_or_path: str, overrides: Mapping[str, object] | None = None
     Raises
     ------
     UserError
-        As `ahasd.system.toml.load`.
-    ValueError
-        Two values of the file contradict each other.
+        As `ahasd.system.toml.load`, or two values of the file contradict each other.
     """
-    return resolved(load_file(name_or_path, overrides))
+    try:
+        return resolved(load_file(name_or_path, overrides))
+    except ValueError as error:
+        raise UserError(f"dram {name_or_path}: {error}") from error
 
 
 def load_file(name_or_path: str, overrides: Mapping[str, object] | None = None) -> DramFile:
@@ -285,7 +287,13 @@ def load_file(name_or_path: str, overrides: Mapping[str, object] | None = None) 
 
 
 def resolved(file: DramFile) -> Timing:
-    """Return a file's values in whole clock cycles: minima rounded up, maxima down."""
+    """Return a file's values in whole clock cycles: minima rounded up, maxima down.
+
+    Raises
+    ------
+    ValueError
+        As `Timing`.
+    """
     period_ps = Fraction(file.clock.numerator_ps, file.clock.denominator)
     intervals: dict[str, Interval] = dict(file.intervals)
     cycles = {

@@ -139,6 +139,15 @@ def test_the_read_rate_is_that_of_a_published_simulator(load):
     assert float(refreshed) == pytest.approx(11_545e6, rel=0.015)
 
 
+def test_mac_passes_of_a_rank_come_from_the_rate_that_was_published_for_lpddr5_pim(load):
+    # Samsung, Hot Chips 2023: 102.4 GB/s inside. Less the row changes: 64 MACs of 4 cycles in
+    # 15 + 63 * 4 + 8 + 17 = 292; and refresh, 224 + 17 of 3124 and a row's wait.
+    timing = load("lpddr5-6400", channels=1)
+    assert timing.banks * 32 / (timing.t_mac * 1.25e-9) == pytest.approx(102.4e9)
+    rate = play(FastEngine(timing), AllBankMac(timing, 5000)).bytes_s(timing)
+    assert float(rate) == pytest.approx(102.4e9 * 256 / 292 * (1 - 241 / 3124), rel=0.01)
+
+
 def test_random_rows_are_bound_by_four_activates_in_a_window(load):
     # One burst a row, banks in turn: 4 x 32 B in tFAW 20 ns = 6,400 MB/s.
     timing = load("lpddr5-6400", channels=1, refresh_slack=1000)
