@@ -313,8 +313,8 @@ class Commands(_Cut):
 
 
 PROOFS = (
-    Proof(properties=Batches, configuration="test", cover_depth=16, slow=True),
-    Proof(properties=Outstanding, configuration="test", cover_depth=40, slow=True),
-    Proof(properties=Feedback, configuration="test", cover_depth=16, slow=True),
-    Proof(properties=Commands, configuration="test", cover_depth=12, slow=True),
+    Proof(properties=Batches, configuration="test", cover_depth=16),
+    Proof(properties=Outstanding, configuration="test", cover_depth=40),
+    Proof(properties=Feedback, configuration="test", cover_depth=16),
+    Proof(properties=Commands, configuration="test", cover_depth=12),
 )

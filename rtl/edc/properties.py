@@ -233,9 +233,8 @@ PROOFS = (
         configuration="paper",
         cover_configuration="test",
         cover_depth=24,
-        slow=True,
     ),
     Proof(properties=Quiescence, configuration="paper", cover_configuration="test", cover_depth=24),
-    Proof(properties=Training, configuration="test", cover_depth=30, slow=True),
+    Proof(properties=Training, configuration="test", cover_depth=30),
     Proof(properties=Releases, configuration="test", cover_depth=30),
 )

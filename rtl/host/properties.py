@@ -285,15 +285,14 @@ ROUNDS = 4
 """The fewest after which nothing moves: two stages of a synchroniser, and two registers behind."""
 
 PROOFS = (
-    Proof(properties=Serving, configuration="test", cover_depth=16, slow=True),
-    Proof(properties=Answering, configuration="test", cover_depth=16, slow=True),
-    Proof(properties=Reading, configuration="test", cover_depth=24, slow=True),
-    Proof(properties=Crossing, configuration="test", cover_depth=24, slow=True),
-    Proof(properties=Room, configuration="test", cover_depth=24, slow=True),
+    Proof(properties=Serving, configuration="test", cover_depth=16),
+    Proof(properties=Answering, configuration="test", cover_depth=16),
+    Proof(properties=Reading, configuration="test", cover_depth=24),
+    Proof(properties=Crossing, configuration="test", cover_depth=24),
+    Proof(properties=Room, configuration="test", cover_depth=24),
     Proof(
         properties=partial(Settling, inputs=INPUTS, rounds=ROUNDS),
         configuration="test",
         cover_depth=24,
-        slow=True,
     ),
 )

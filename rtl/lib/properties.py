@@ -322,8 +322,6 @@ class Proof:
         Cycles within which every cover is reached.
     timeout_s
         Time for each property [s].
-    slow
-        It takes more than a few seconds, so the tests leave it to CI.
     """
 
     properties: Callable[[Any], Properties]
@@ -333,7 +331,6 @@ class Proof:
     cover_configuration: str | None = None
     cover_depth: int
     timeout_s: int = 120
-    slow: bool = False
 
     @property
     def name(self) -> str:

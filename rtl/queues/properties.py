@@ -514,17 +514,16 @@ ROUNDS = 4
 """The fewest after which nothing moves: two stages of a synchroniser, and two registers behind."""
 
 PROOFS = (
-    Proof(properties=Crossing, configuration="test", cover_depth=24, slow=True),
+    Proof(properties=Crossing, configuration="test", cover_depth=24),
     Proof(properties=Admission, configuration="test", cover_depth=24),
     Proof(properties=Delivery, configuration="test", cover_depth=24),
-    Proof(properties=Flushes, configuration="test", cover_depth=24, slow=True),
+    Proof(properties=Flushes, configuration="test", cover_depth=24),
     Proof(properties=Epochs, configuration="test", cover_depth=24),
-    Proof(properties=Credits, configuration="test", cover_depth=24, slow=True),
+    Proof(properties=Credits, configuration="test", cover_depth=24),
     Proof(properties=Tasks, configuration="test", cover_depth=24),
     Proof(
         properties=partial(Settling, inputs=INPUTS, rounds=ROUNDS),
         configuration="test",
         cover_depth=24,
-        slow=True,
     ),
 )

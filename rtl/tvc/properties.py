@@ -263,8 +263,8 @@ class Answers(TvcProperties):
 
 PROOFS = (
     Proof(properties=Quiescence, configuration="test", cover_depth=24),
-    Proof(properties=Program, configuration="test", cover_depth=200, slow=True),
+    Proof(properties=Program, configuration="test", cover_depth=200),
     Proof(properties=Timing, configuration="test", cover_depth=24),
-    Proof(properties=Bounds, configuration="test", cover_depth=24, slow=True),
+    Proof(properties=Bounds, configuration="test", cover_depth=24),
     Proof(properties=Answers, configuration="test", cover_depth=24),
 )

@@ -70,7 +70,7 @@ def tables(recorded: Mapping[str, Any]) -> str:
         lines += ["", f"### `{unit}`", ""]
         used = {row["configuration"]: row["parameters"] for row in found}
         for name, parameters in used.items():
-            sizes = ", ".join(f"{key} {value}" for key, value in parameters.items())
+            sizes = ", ".join(f"{key} {value}" for key, value in _flat(parameters))
             lines.append(f"- `{name}`: {sizes}")
         lines += ["", "| property | verdict | engine | configuration | seconds |"]
         lines.append("| --- | --- | --- | --- | ---: |")
@@ -80,6 +80,15 @@ def tables(recorded: Mapping[str, Any]) -> str:
                 f" | `{row['configuration']}` | {row['seconds']} |"
             )
     return "\n".join(lines)
+
+
+def _flat(parameters: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield parameters, those of parts with the part's name before them."""
+    for key, value in parameters.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
 
 
 def _verdict(row: Mapping[str, Any]) -> str:

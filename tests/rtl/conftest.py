@@ -20,15 +20,6 @@ from ahasd.sim.formal.record import rows, timeless
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "proofs.json"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests of a proof that says that it is slow."""
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        if callspec is not None and getattr(callspec.params.get("proof"), "slow", False):
-            item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture
 def recorded() -> Callable[[str], list[dict[str, Any]]]:
     """Read what docs/proofs.json says of a unit."""

@@ -13,7 +13,7 @@ from ahasd.rtl.ahasd.properties import (
 )
 
 # Each of them has the netlist of the whole top to build.
-pytestmark = [pytest.mark.formal, pytest.mark.slow]
+pytestmark = pytest.mark.formal
 
 UNIT = "ahasd"
 
@@ -181,6 +181,7 @@ def test_every_property_holds(proof, holds_as_recorded):
     holds_as_recorded(UNIT, proof)
 
 
+@pytest.mark.slow  # each builds a model of the whole top
 @pytest.mark.parametrize("fault", MUTANTS)
 def test_a_fault_is_refuted(fault, mutant, refute):
     before, after, properties, names = MUTANTS[fault]
