@@ -135,7 +135,7 @@ def minima(timing: Timing) -> dict[Constraint, int]:
         Constraint.MAC: t.t_mac,
         Constraint.RTW: read_to_write + t.t_rtw_gap,
         Constraint.WTR_S: write_data_end + t.t_wtr_s,
-        Constraint.WTR_L: write_data_end + t.t_wtr_l,
+        Constraint.WTR_L: t.wl + t.burst_max + t.t_wtr_l,
         Constraint.CS_SAME: t.burst + t.t_cs,
         Constraint.CS_RTW: read_to_write + t.t_cs,
         # Data of the read may not arrive before the write's is over: at once, if RL is long.

@@ -76,6 +76,7 @@ class Intervals(TomlModel):
     command: Interval
     act_command: Interval
     burst: Interval
+    burst_max: Interval
     rl: Interval
     wl: Interval
     t_rcd_rd: Interval
@@ -146,8 +147,10 @@ class Timing:
         Banks that one REFpb refreshes: bank b and those a whole share of the rank's banks further.
     command, act_command
         Cycles on the command bus: of any command, and of an ACT or ACTab.
-    burst, rl, wl
-        Cycles on the data bus; from RD to its data; from WR to its data.
+    burst, burst_max
+        Cycles of a burst on the data bus, and in its bank group (BL/n_min and BL/n_max of JEDEC).
+    rl, wl
+        From RD to its data; from WR to its data.
     t_rcd_rd, t_rcd_wr, t_rcd_ab
         Activate to RD; to WR; to MACab, and from ACTab to any column command.
     t_ras, t_rc
@@ -161,7 +164,7 @@ class Timing:
     t_rtw_gap
         Idle cycles of the data bus between the data of a RD and of a WR in one rank.
     t_wtr_s, t_wtr_l
-        End of write data to RD: other group; same group, and to MACab.
+        End of write data to RD of another group; end of a write in its group to RD there, or MACab.
     t_cs
         Idle cycles of the data bus between data of two ranks.
     t_rrd_s, t_rrd_l, t_faw
@@ -194,6 +197,7 @@ class Timing:
     command: int
     act_command: int
     burst: int
+    burst_max: int
     rl: int
     wl: int
     t_rcd_rd: int
@@ -229,6 +233,7 @@ class Timing:
             if isinstance(value, int) and not isinstance(value, bool) and value < 1:
                 raise ValueError(f"{field.name} = {value} must be at least 1")
         for longer, shorter in (
+            ("burst_max", "burst"),
             ("t_ccd_s", "burst"),
             ("t_ccd_l", "t_ccd_s"),
             ("t_rrd_l", "t_rrd_s"),

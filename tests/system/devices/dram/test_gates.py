@@ -89,8 +89,10 @@ def gates():
     wtr_l = {"t_wtr_l": LONG}
     yield Gate(c.RTW, [act, rd], wr, lambda t: t.rl + t.burst + LONG - t.wl, gap)
     yield Gate(c.WTR_S, [*two, wr], at(Op.RD, "1.0"), lambda t: t.wl + t.burst + LONG, wtr)
-    yield Gate(c.WTR_L, [*same_group, wr], at(Op.RD, "0.1"), lambda t: t.wl + t.burst + LONG, wtr_l)
-    yield Gate(c.WTR_L, [actab, wr], macab, lambda t: t.wl + t.burst + LONG, wtr_l)
+    yield Gate(
+        c.WTR_L, [*same_group, wr], at(Op.RD, "0.1"), lambda t: t.wl + t.burst_max + LONG, wtr_l
+    )
+    yield Gate(c.WTR_L, [actab, wr], macab, lambda t: t.wl + t.burst_max + LONG, wtr_l)
 
     ranks = [act, at(Op.ACT, rank=1)]
     cs = {"t_cs": LONG}
