@@ -57,7 +57,8 @@ C_TIMES = 3
 OVERDUE = -100
 
 # Numbers of `Op`, `Constraint` and `Fault`. Written out, not taken from there: the cache of
-# compiled code notices changes of this file only. A test compares them.
+# compiled code notices changes of this file only. A test compares them. Constraints are typed
+# numbers, as `_wait` would be compiled for every plain constant anew.
 O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB = range(9)
 (
     K_ORDER,
@@ -89,7 +90,7 @@ O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB = range(9)
     K_PBR_PBR,
     K_PBR_ACT,
     K_REFI,
-) = range(29)
+) = np.arange(29)
 F_CLOSED, F_OPEN, F_OTHER_ROW, F_REFRESHED = range(1, 5)
 
 
