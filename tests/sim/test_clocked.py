@@ -153,3 +153,86 @@ def test_edges_before_the_phase_do_not_exist():
     clock = Clock(period_ps=1000, phase_ps=400)
     assert [clock.edges_until(t) for t in (0, 399, 1399, 1400, 2400)] == [0, 0, 0, 1, 2]
     assert clock.time_ps(2) == 2400
+
+
+class Still:
+    """A unit of two domains that takes numbers in the second and is always idle."""
+
+    changed = False
+
+    def __init__(self) -> None:
+        self.edges: list[tuple[int, int, int, int]] = []
+
+    def step(self, pins, clocks, time_ps):
+        self.edges.append((time_ps, clocks, pins["now"], pins["gate"]))
+        return {"number__ready": 1, "idle_a": 1, "idle_b": 1}
+
+    def run(self, pins, grid):
+        for time_ps, clocks, changing in grid.edges(pins):
+            self.step(changing, clocks, time_ps)
+
+    def advance(self, pins, grid, watch):
+        return advance(self, pins, grid, watch)
+
+
+def still(kernel, skip=True):
+    engine = Still()
+    clocked = ClockedUnit(
+        engine,
+        kernel,
+        {"a": Clock(1000), "b": Clock(2500)},
+        inputs={"number": "b"},
+        outputs={},
+        levels={"gate": 0},
+        idle={"a": "idle_a", "b": "idle_b"},
+        now=("now", "a"),
+        skip=skip,
+    )
+    return engine, clocked
+
+
+@pytest.mark.parametrize("disturbed_ps", [None, 9_500, 19_999])
+def test_a_unit_of_two_domains_rests_after_eight_quiet_edges_of_each(disturbed_ps):
+    kernel = Kernel()
+    engine, clocked = still(kernel)
+    if disturbed_ps is not None:
+        kernel.at(disturbed_ps, lambda: None)
+    kernel.run()
+    # The eighth edge of the slower clock is at 20 ns.
+    assert (kernel.now_ps, engine.edges[-1][0]) == (20_000, 20_000)
+    assert [time_ps for time_ps, clocks, *_ in engine.edges if clocks == 3] == [
+        5000,
+        10_000,
+        15_000,
+        20_000,
+    ]
+    kernel.at(100_000, clocked.send, "number", 1)
+    kernel.run()
+    # It is taken at 102.5 ns, and eight quiet edges later, at 122.5 ns, the unit rests again.
+    assert engine.edges[-1][0] == 122_500
+    cycles = clocked.finish()
+    assert (cycles["a"].stepped, cycles["a"].skipped) == (20 + 22, 80)
+    assert (cycles["b"].stepped, cycles["b"].skipped) == (8 + 9, 32)
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_the_count_of_cycles_goes_on_through_a_rest(skip):
+    kernel = Kernel()
+    engine, clocked = still(kernel, skip)
+    kernel.at(100_000, clocked.send, "number", 1)
+    kernel.run()
+    # Edge n of the first domain sees n - 1, and so does what comes up to the next.
+    assert len(engine.edges) == (24 + 27 if skip else 122 + 49 - 24)
+    for time_ps, _, now, _ in engine.edges:
+        assert now == (time_ps - 1) // 1000
+
+
+def test_a_level_is_as_it_was_on_edges_before_it_was_set():
+    kernel = Kernel()
+    engine, clocked = still(kernel, skip=False)
+    kernel.at(100_000, clocked.set, "gate", 1)
+    kernel.at(100_000, clocked.set, "gate", 1)
+    kernel.run()
+    assert len(engine.edges) > 140
+    for time_ps, _, _, gate in engine.edges:
+        assert gate == (time_ps > 100_000)

@@ -5,10 +5,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ahasd import UserError
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.lockstep import LockstepEngine
 from ahasd.system.config import SCHEMES, load_config
 from ahasd.system.schemes.npu import NpuVerifier
+from ahasd.system.schemes.pim import PimSequencer
+from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.simulate import InvariantError, prepare, simulate
 from ahasd.system.stats import metrics
 
@@ -202,6 +205,70 @@ def test_the_main_configuration_compares_five_schemes_on_the_shipped_trace():
         ] == pytest.approx(1)
 
 
+def test_a_token_must_fit_the_wires(monkeypatch, build_trace):
+    config = load_config("test", {"workload.tokens": 3})
+    for vocabulary in (2**18, 2**18 + 1):
+        made = build_trace([([1, 2, 3], [[1], [2], [3]])], vocab_size=vocabulary)
+        monkeypatch.setattr("ahasd.system.simulate.load_trace", lambda name, made=made: made)
+        if vocabulary == 2**18:
+            prepare(config)
+        else:
+            with pytest.raises(UserError, match="needs more than the 18 bits that a token has"):
+                prepare(config)
+
+
+def test_settings_reach_sequencer_and_pre_verification(monkeypatch, build_trace):
+    seen = []
+
+    class Pim(PimSequencer):
+        def __init__(self, *arguments, **settings):
+            seen.append({name: settings[name] for name in ("ahead", "has_edc", "max_batch")})
+            super().__init__(*arguments, **settings)
+
+    class Pre(Preverification):
+        def __init__(self, *arguments, **settings):
+            seen.append(settings)
+            super().__init__(*arguments, **settings)
+
+    monkeypatch.setattr("ahasd.system.simulate.PimSequencer", Pim)
+    monkeypatch.setattr("ahasd.system.simulate.Preverification", Pre)
+    trace = build_trace([([1, 2, 3], [[1, 2], [2, 3], [3, 3]])], vocab_size=4)
+    settings = {
+        "seed": 5,
+        "workload.tokens": 3,
+        "backend.ahasd": "golden",
+        "hardware.configuration": "test",
+        "draft.rule": "fixed",
+        "draft.k": 2,
+        "draft.k_max": 2,
+        "tvc.max_length": 3,
+        "tvc.wrong_hints": 0.25,
+        "tvc.otherwise": "wait",
+    }
+    _, ranks = prepare(load_config("test", {}))
+    for scheme in ("sync", "async", "async-edc", "ahasd"):
+        simulate(load_config("test", settings | {"scheme": scheme}), trace, ranks)
+    *others, pre, pim = seen
+    assert others == [
+        {"ahead": False, "has_edc": False, "max_batch": 2},
+        {"ahead": True, "has_edc": False, "max_batch": 2},
+        {"ahead": True, "has_edc": True, "max_batch": 2},
+    ]
+    assert pim == others[-1]
+    assert pre == {"continues": False, "wrong_hints": 0.25, "seed": 5}
+
+
+def test_a_counter_of_the_hardware_that_differs_is_found_out(monkeypatch):
+    class Forgetful(PimSequencer):
+        def on_verdict(self, verdict):
+            super().on_verdict(verdict)
+            self._ledger.judged_full = 0
+
+    monkeypatch.setattr("ahasd.system.simulate.PimSequencer", Forgetful)
+    with pytest.raises(InvariantError, match=r"pim.VERDICTS_ACCEPTED is \d+, but 0 were seen"):
+        run({"workload.tokens": 12, "backend.ahasd": "golden"})
+
+
 def test_a_verifier_that_emits_a_draft_unjudged_is_found_out(monkeypatch, build_trace):
     class Credulous(NpuVerifier):
         def _on_pass(self, taken, pass_ps):
@@ -214,8 +281,6 @@ def test_a_verifier_that_emits_a_draft_unjudged_is_found_out(monkeypatch, build_
 
 
 def test_a_token_without_a_fate_is_found_out(monkeypatch):
-    from ahasd.system.schemes.pim import PimSequencer
-
     plain = PimSequencer._reject
 
     def careless(self, verdict):

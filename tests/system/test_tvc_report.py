@@ -47,3 +47,8 @@ def test_the_95th_percentile_is_that_of_the_nearest_rank():
     records = nvct(*((10, 1) for _ in range(10)), (5, 1))
     found = prediction_errors(records, 1)["nvct"]["ratio"]
     assert (found["mean"], found["p95"]) == (pytest.approx(0.1), 1.0)
+
+
+def test_an_error_counts_by_its_magnitude():
+    found = prediction_errors(nvct((10, 1), (20, 1), (10, 1)), 1)["nvct"]["ratio"]
+    assert found == {"mean": pytest.approx((0.5 + 1) / 2), "p95": 1.0}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pre-verification, cuts and branches on traces of a few tokens, worked out by hand."""
 
+from ahasd.system.drafting.base import Drafting
+from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.schemes.link import AlwaysGo
 
 
@@ -71,6 +73,52 @@ def test_a_cut_saves_the_npu_what_the_pim_saw_to_be_wrong(play, build_trace):
     ]
 
 
+class Listens(Fixed):
+    """Records what the rule is told."""
+
+    def __init__(self, k: int) -> None:
+        super().__init__(k)
+        self.told: list[tuple[int, int]] = []
+
+    def feedback(self, drafted: int, accepted: int) -> None:
+        self.told.append((drafted, accepted))
+
+
+def test_the_rule_learns_nothing_of_a_void_batch_and_does_not_count_the_hint(play, build_trace):
+    rule = Listens(2)
+    trace = build_trace([wrong_at(3, 7)])
+    play(trace, 7, control=StopsAtTwo, answers=[2], drafting=Drafting(rule))
+    # [0 1]; not [2 3], which is void; the hint 3 and [4 5]; [6].
+    assert rule.told == [(2, 2), (2, 2), (1, 1)]
+
+
+def test_a_branch_that_starts_two_behind_what_is_out_is_dead(play, build_trace):
+    # k = 1: [0] at 10, taken, [1] at 20: stop. 1 in flight and 1 more, 2 rows to 40: the PIM wants
+    # another token at 0: branch [x 1] at 50. Pass 1 to 110: 0 and bonus 1. The branch starts two
+    # before what is out: it is given up on either side, and no batch is rejected.
+    seen = play(build_trace([right(5)]), 5, k=1, control=StopsAtTwo, answers=[1], wrong_hints=1.0)
+    assert seen.times[0] == (110, 2)
+    assert seen.ledger.preverify.predicted == 1
+    assert (seen.ledger.judged_rejected, seen.ledger.accepted_hints) == (0, 0)
+
+
+def test_a_hint_for_a_position_that_came_out_is_compared(play, build_trace):
+    # The same, but 85 long, from 20 to 105: at 110 the chain is x alone, and 0 is out, without a
+    # bonus: the PIM sees that x is another token, so that it is never sent.
+    seen = play(
+        build_trace([right(5)]),
+        5,
+        k=1,
+        control=StopsAtTwo,
+        answers=[1],
+        wrong_hints=1.0,
+        preverify_ps=85,
+        bonus="drop",
+    )
+    assert seen.ledger.preverify.predicted == 1
+    assert seen.ledger.judged_rejected == 0
+
+
 def test_without_a_pre_verification_the_same_run_takes_longer(play, build_trace):
     seen = play(build_trace([wrong_at(3, 7)]), 7, control=StopsAtTwo, answers=[])
     # Pass 2 finds 3 wrong at 220; [4 5] at 240, verified at 340 with bonus 6.
@@ -115,6 +163,13 @@ def test_a_rejection_ends_a_pre_verification_at_the_next_layer(play, build_trace
     assert ("preverify", 0, None) in seen.measured
     # The NPU starved from the rejection to the end of the layer.
     assert (seen.ledger.preverify.harmful, seen.ledger.preverify.harmful_ps) == (1, 20)
+
+
+def test_a_pre_verification_finds_nothing_behind_its_last_token(play, build_trace):
+    # 2 in flight and 1 more: 0, 1 and 2; 3 is wrong, and that remains for the NPU to see.
+    seen = play(build_trace([wrong_at(3, 7)]), 7, control=StopsAtTwo, answers=[1])
+    assert seen.preverified == [3]
+    assert (seen.ledger.preverify.run, seen.ledger.preverify.predicted) == (1, 0)
 
 
 def test_a_pre_verification_outlives_an_acceptance(play, build_trace):

@@ -200,8 +200,14 @@ def test_a_full_queue_blocks_the_pim_until_the_npu_takes_batches(play, build_tra
 
 def test_a_control_of_limited_depth_blocks_the_pim_at_that_many_batches(play, build_trace):
     seen = play(build_trace([right(8)]), 8, max_outstanding=1)
-    # [2 3] at 40 waits for the verdict on [0 1] at 120.
-    assert seen.pim["full"] >= 80
+    # [2 3] at 40 waits for the verdict on [0 1] at 120, [4 5] at 140 for 220, [6 7] at 240 for 320.
+    assert seen.pim["full"] == 3 * 80
+
+
+def test_a_rejection_frees_the_places_of_all_batches(play, build_trace):
+    # [4 5] at 60 waits for the rejection of [0 1] at 120; then both places are free.
+    seen = play(build_trace([wrong_at(1, 6)]), 6, max_outstanding=2)
+    assert seen.pim["full"] == 60
 
 
 class HoldsBack(Fixed):
@@ -303,6 +309,16 @@ def test_every_request_starts_a_sequence_of_the_control_where_requests_are_separ
     assert [control.log for control in controls] == [[], ["sequence"]]
 
 
+class Held(Stopper):
+    """A control that stops after every batch and never lets go."""
+
+    def draft(self, entropy_nats: float) -> None:
+        self.kernel.after(0, self.decided, False, "predicted")
+
+    def verdict(self, full: bool) -> None:
+        """Only the sequencer itself ends the stop."""
+
+
 class Explorer(Stopper):
     """A control that turns every stop into a go."""
 
@@ -311,6 +327,19 @@ class Explorer(Stopper):
 
     def verdict(self, full: bool) -> None:
         """No stop is ever held."""
+
+
+def test_a_verdict_waits_while_the_control_decides(play, build_trace):
+    # A decision takes 3: offers at 20, 43, 66, 89, 112, 135. [0 1] from 23 to 136 is rejected at
+    # 1; the sequencer learns it with the decision at 138: [2 3] at 158, granted at 161, to 274.
+    seen = play(build_trace([wrong_at(1, 20)]), 20, control=Explorer, pass_ps=113)
+    assert seen.times[:2] == [(136, 2), (274, 5)]
+
+
+def test_a_stop_ends_with_a_rejection(play, build_trace):
+    # [0 1] at 20, stopped; rejected at 120, [2 3] at 140, stopped; at 240 with bonus 4.
+    seen = play(build_trace([wrong_at(1, 5)]), 5, control=Held)
+    assert seen.times == [(120, 2), (240, 5)]
 
 
 def test_an_explored_go_is_a_predicted_stop_in_the_confusion_matrix(play, build_trace):

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ablation's runs and tables, on outcomes made up for it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ahasd.sim.clocked import Cycles
+from ahasd.system import compare
+from ahasd.system.compare import BackendDifference, ablation, ablation_table, tvc_table
+from ahasd.system.config import load_config
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Replace the simulation: keep what it is given, and let `runs.change` alter an outcome."""
+    kept = SimpleNamespace(configs=[], change=lambda config, outcome: None, progress=[])
+
+    def simulate(config, trace, ranks, *, progress):
+        outcome = SimpleNamespace(
+            time_s=1.0, cycles={"pim": Cycles(3, 5)}, counters={"pim.SWITCHES": 2}
+        )
+        kept.configs.append(config)
+        kept.change(config, outcome)
+        progress(7)
+        return outcome
+
+    monkeypatch.setattr(compare, "simulate", simulate)
+    monkeypatch.setattr(compare, "metrics", lambda outcome: {"time_s": outcome.time_s})
+    return kept
+
+
+def ablate(runs, check=True, **overrides):
+    nothing: Any = None
+    config = load_config("test", overrides)
+    return ablation(
+        config, nothing, nothing, check=check, progress=lambda *seen: runs.progress.append(seen)
+    )
+
+
+def test_every_step_runs_in_both_backends_and_changes_nothing_but_what_it_says(runs):
+    steps = ablate(runs, **{"tvc.max_length": 5, "tvc.otherwise": "wait", "backend.skip": False})
+    seen = [
+        (each.scheme, each.tvc.otherwise, each.backend.ahasd, each.tvc.max_length)
+        for each in runs.configs
+    ]
+    assert seen == [
+        (scheme, otherwise, backend, 5)
+        for scheme, otherwise in (
+            ("async", "wait"),
+            ("async-edc", "wait"),
+            ("ahasd", "continue"),
+            ("ahasd", "wait"),
+        )
+        for backend in ("rtl", "golden")
+    ]
+    assert not any(each.backend.skip for each in runs.configs)
+    assert [step["step"] for step in steps] == [
+        "async",
+        "+ EDC",
+        "+ EDC + TVC",
+        "+ EDC + TVC, waiting",
+    ]
+    assert all(step["checked"] and set(step["wall_s"]) == {"rtl", "golden"} for step in steps)
+    assert steps[0]["metrics"] == {"time_s": 1.0}
+    assert runs.progress[:2] == [("async (rtl)", 7), ("async (golden)", 7)]
+
+
+def test_without_a_check_the_configured_backend_runs_alone(runs):
+    steps = ablate(runs, check=False, **{"backend.ahasd": "golden"})
+    assert [each.backend.ahasd for each in runs.configs] == ["golden"] * 4
+    assert not any(step["checked"] for step in steps)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"time_s": 2.0}, {"cycles": {"pim": Cycles(4, 4)}}, {"counters": {}}]
+)
+def test_a_difference_in_metrics_cycles_or_counters_is_a_fault(runs, changed):
+    def change(config, outcome):
+        if config.scheme == "ahasd" and config.backend.ahasd == "golden":
+            vars(outcome).update(changed)
+
+    runs.change = change
+    with pytest.raises(BackendDifference, match=r"\+ EDC \+ TVC: rtl and golden give different"):
+        ablate(runs)
+
+
+def step(name, time_s, idle, blocked, checked=False, **more):
+    found = {
+        "throughput_tokens_s": 100 / time_s,
+        "mean_acceptance_length_tokens": 3.0,
+        "drafted_per_token": 1.5,
+        "flushed_per_token": 0.25,
+        "time_s": time_s,
+        "npu": {"busy": 1 - idle - blocked, "idle": idle, "blocked": blocked},
+        **more,
+    }
+    return {"step": name, "metrics": found, "checked": checked}
+
+
+def rows(table):
+    """Return a table's cells by the label of their row."""
+    labels, *columns = (list(column.cells) for column in table.columns)
+    return {label: [cells[i] for cells in columns] for i, label in enumerate(labels)}
+
+
+def test_changes_are_against_the_step_before():
+    found = rows(
+        ablation_table([step("a", 10, 0.2, 0.1), step("b", 8, 0.125, 0.0), step("c", 9, 0.0, 0.0)])
+    )
+    assert found["tokens/s"] == ["10.000", "12.500", "11.111"]
+    assert found["NPU finish, s"] == ["10.00", "8.00", "9.00"]
+    assert found["  change"] == ["", "-20.0%", "+12.5%"]
+    # 30 % of 10 s, 12.5 % of 8 s, nothing.
+    assert found["NPU idle + blocked, s"] == ["3.00", "1.00", "0.00"]
+    assert found["  change, s"] == ["", "-2.00", "-1.00"]
+    assert "golden = RTL" not in found
+    checked = rows(ablation_table([step("a", 10, 0.2, 0.1, checked=True)]))
+    assert checked["golden = RTL"] == ["yes"]
+
+
+def test_the_table_of_the_tvc_has_the_steps_with_one():
+    tvc = {
+        "asked": 9,
+        "inserted": 4,
+        "harmful_s": 0.25,
+        "prediction_error": {"nvct": {"ratio": {"mean": 0.125, "p95": None}}},
+    }
+    table = tvc_table([step("a", 10, 0.2, 0.1), step("b", 8, 0.1, 0.0, tvc=tvc)])
+    assert [column.header for column in table.columns] == ["", "b"]
+    found = rows(table)
+    assert found["pre-verifications asked for"] == ["9"]
+    assert found["inserted"] == ["4"]
+    assert found["starved meanwhile, s"] == ["0.250"]
+    assert found["NVCT error, ratio, mean"] == ["12.50%"]
+    assert found["NVCT error, ratio, p95"] == ["-"]
+    assert found["run to the end"] == ["-"]
