@@ -382,7 +382,7 @@ def test_a_measurement_counts_begun_cycles_and_stays_within_the_wires(build):
 
 def test_a_question_stays_within_the_wires(build):
     made = build()
-    made.link.ask(branch=18, epoch=17, position=65_541, overhead=40, available=50)
+    made.link.ask(branch=18, epoch=17, position=131_077, overhead=40, available=50)
     made.kernel.run()
     (request,) = made.engine.moved["request"]
     assert fields(request, 4, 4, 16, 4, 5, 5) == [1, 2, 5, 1, 31, 31]
