@@ -63,6 +63,7 @@ def test_a_cut_saves_the_npu_what_the_pim_saw_to_be_wrong(play, build_trace):
     assert ledger.cut_tokens == 1
     assert (ledger.preverify.predicted, ledger.preverify.useful) == (1, 1)
     assert ledger.preverify.survived == 0
+    assert ledger.preverify.harmful == 0
     assert seen.pim["preverifying"] == 20
     # The hint was not drafted, so the rule does not count it, nor does the measurement.
     assert seen.measured[:4] == [
