@@ -79,7 +79,8 @@ class Hardware(TomlModel):
     """The control hardware: the top with its units."""
 
     configuration: str = Field(
-        default="small", description="sizes of the units: paper, small or test"
+        default="small",
+        description="sizes of the units: paper or small; test is too small for packaged traces",
     )
 
     @model_validator(mode="after")
@@ -146,10 +147,14 @@ class Gtsu(TomlModel):
         default=44, ge=0, le=127, description="PIM cycles without a mask in a switch of the ranks"
     )
     drain_max_cycles: int = Field(
-        default=400, ge=0, le=640, description="PIM cycles that commands in flight may take"
+        default=400,
+        ge=0,
+        le=640,
+        description="PIM cycles that commands in flight may take; none are in analytic runs",
     )
     preempt: bool = Field(
-        default=False, description="pre-verification suspends drafting at a layer boundary"
+        default=False,
+        description="pre-verification suspends drafting at a layer boundary; not in analytic runs",
     )
 
 
@@ -233,6 +238,16 @@ class RunConfig(TomlModel):
             raise ValueError(
                 f"draft.k_max = {self.draft.k_max} is longer than a batch of the hardware,"
                 f" {limit} tokens: lower it, or choose another hardware.configuration"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _lockstep_has_hardware(self) -> "RunConfig":
+        if self.backend.lockstep and not {self.scheme, self.baseline} & {*HARDWARE_SCHEMES}:
+            raise ValueError(
+                f"backend.lockstep compares hardware, and neither scheme = {self.scheme!r} nor"
+                f" baseline = {self.baseline!r} has any: choose one of"
+                f" {', '.join(HARDWARE_SCHEMES)}"
             )
         return self
 

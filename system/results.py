@@ -112,6 +112,30 @@ def provenance() -> dict[str, Any]:
     }
 
 
+def check_file(path: Path, substance: dict[str, Any], *, force: bool) -> None:
+    """Refuse to replace a document whose `config` is another one.
+
+    Raises
+    ------
+    UserError
+        One line says what differs, or that it is no such document.
+    """
+    if force or not path.exists():
+        return
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))["config"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{path} is none of ours; choose another --name or --out") from None
+    before, after = flat(held), flat(substance)
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if changed:
+        key = changed[0]
+        raise UserError(
+            f"{path} is of another configuration ({key} is {before.get(key)!r} there,"
+            f" {after.get(key)!r} here); choose another --name, or replace it with --force"
+        )
+
+
 def write_json(path: Path, told: dict[str, Any]) -> None:
     """Write a document in one go, folders included.
 
@@ -140,6 +164,21 @@ def config_text(config: RunConfig) -> str:
     return header + tomlkit.dumps(config.model_dump(mode="json", exclude_none=True))
 
 
+def check_place(folder: Path) -> None:
+    """Refuse a folder that cannot be written.
+
+    Raises
+    ------
+    UserError
+        One line says why, and what to do.
+    """
+    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not standing.is_dir():
+        raise UserError(f"{standing} is no folder, so that {folder} cannot be one; choose another")
+    if not os.access(standing, os.W_OK):
+        raise UserError(f"{standing} is not writable; choose another --out")
+
+
 def check_folder(folder: Path, config: RunConfig, *, force: bool) -> None:
     """Refuse a folder that cannot take the run, or that holds another one.
 
@@ -155,11 +194,7 @@ def check_folder(folder: Path, config: RunConfig, *, force: bool) -> None:
     UserError
         One line says why, and what to do.
     """
-    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not standing.is_dir():
-        raise UserError(f"{standing} is no folder, so that {folder} cannot be one; choose another")
-    if not os.access(standing, os.W_OK):
-        raise UserError(f"{standing} is not writable; choose another --out")
+    check_place(folder)
     if not folder.exists() or not any(folder.iterdir()):
         return
     try:

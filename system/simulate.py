@@ -317,6 +317,7 @@ def _check_counters(outcome: Outcome) -> None:
     expected = {
         "pim.DECISIONS_GO": ledger.decisions["go"] + ledger.decisions["explored"],
         "pim.DECISIONS_STOP": ledger.decisions["stop"],
+        "pim.RELEASES": sum(ledger.decisions[each] for each in ("empty", "rejected", "rechecked")),
         "pim.VERDICTS_ACCEPTED": ledger.judged_full,
         "pim.VERDICTS_REJECTED": ledger.judged_rejected,
         "pim.VERDICTS_VOID": ledger.judged_void,

@@ -51,7 +51,8 @@ def compiler() -> str:
             return path
     raise UserError(
         "no C++ compiler found (g++, clang++ or $CXX), which the rtl backend needs;"
-        " install one, for example with `apt-get install g++`, or run with `--backend golden`"
+        " install one, for example with `apt-get install g++`, or do without it:"
+        " `--backend golden`, and `--no-check` in a comparison"
     )
 
 

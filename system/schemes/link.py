@@ -8,6 +8,9 @@ from typing import Protocol
 from ahasd.sim.kernel import Kernel
 from ahasd.system.schemes.batch import Batch, Verdict
 
+ANSWERS = ("predicted", "explored")
+"""Causes of decisions that answer an offer; others release a stop, at any time."""
+
 
 class PimSide(Protocol):
     """What a link tells the PIM sequencer, never within a call of the sequencer's own."""
@@ -265,7 +268,9 @@ class IdealLink:
             self._npu.on_quiet()
 
     def _on_decision(self, go: bool, cause: str) -> None:
-        batch, self._offered = self._offered, None
+        batch = None
+        if cause in ANSWERS:
+            batch, self._offered = self._offered, None
         self._pim.on_decision(go, cause)
         if batch is not None:
             self._outstanding += 1

@@ -9,7 +9,7 @@ from ahasd.system.drafting.base import Drafting, DraftToken, Outcome
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.batch import Batch, Verdict, drafted
 from ahasd.system.schemes.ledger import Ledger
-from ahasd.system.schemes.link import Link
+from ahasd.system.schemes.link import ANSWERS, Link
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.workload.playback import DraftChain, Playback, TargetStream
 
@@ -21,7 +21,7 @@ PIM_STATES = {
     "switching": "blocked",  # a task waits for its ranks
     "full": "blocked",  # a finished batch waits for room in the queue or in the EDC
     "stopped": "idle",  # by the EDC
-    "waiting": "idle",  # a synchronous scheme waits for the verdict
+    "waiting": "idle",  # for verdicts: on the last batch, or on a chain that was given up
     "seam": "idle",  # the request is drafted to its end
 }
 
@@ -95,6 +95,7 @@ class PimSequencer:
         self._stopped = False
         self._outstanding: deque[Batch] = deque()
         self._bonus: tuple[int, int] | None = None  # position and token
+        self._giving_up = False  # the chain is dead, and what was sent has no verdict yet
         self._halted = False
 
     def start(self) -> None:
@@ -166,7 +167,7 @@ class PimSequencer:
         self._stopped = not go
         if self._stopped and self._pre:
             self._pre.may_ask = True
-        if self._offered:
+        if self._offered and cause in ANSWERS:
             batch = self._finished
             assert batch is not None
             self._finished = None
@@ -242,6 +243,11 @@ class PimSequencer:
         """Do the next thing that can be done, if nothing is being done."""
         if self._halted or self._offered or (self._pre and self._pre.active):
             return
+        if self._giving_up:
+            if self._outstanding:
+                self._rest("waiting")
+                return
+            self._restart(self._committed)
         if self._finished is None and self._survivors:
             tokens = self._survivors.popleft()
             rest = sum(map(len, self._survivors)) + len(self._tokens)
@@ -314,7 +320,7 @@ class PimSequencer:
                 self._finish(len(self._tokens))
         else:  # the bonus token, which came meanwhile, is another one
             self._ledger.flushed += 1
-            self._restart(self._committed)
+            self._give_up()
         self._advance()
 
     def _finish(self, length: int) -> None:
@@ -369,9 +375,13 @@ class PimSequencer:
         else:
             ledger.judged_void += 1
             ledger.flushed += drafted(wrong)
+            if len(right) < batch.kept:  # no cut of ours: the NPU holds its branch to be dead
+                self._give_up()
             if not right:
                 return
         self._committed = verdict.committed
+        if self._giving_up:
+            return
         overlap = sum(position < self._committed for position, _ in self.chain())
         if overlap > 1:  # a branch that starts at a wrong prediction: the NPU went past it
             self._give_up()
@@ -440,7 +450,8 @@ class PimSequencer:
             if cut is not None:
                 batch.kept = min(batch.kept, max(0, position - batch.start))
         if cut is not None:
-            self._give_up(position + 1)
+            self._forget_unsent()
+            self._restart(position + 1)
             self._pre.cut(cut, position - cut.start, self._branch)
         else:
             # Nothing of it was sent: the chain goes on without a new branch.
@@ -455,24 +466,31 @@ class PimSequencer:
         self._tokens = [hint]
         self._stopped = False
 
-    def _give_up(self, position: int | None = None) -> None:
-        """Leave the present chain, and draft from a position on or from what is out.
+    def _give_up(self) -> None:
+        """Leave the present chain, and draft from what is out once all that was sent is judged.
 
-        What was sent will come back; a batch on offer cannot be called back and goes its way.
+        Of what was withdrawn, the NPU may take some before it reads the cut.
         """
-        in_flight = self._unsent_count()
+        self._forget_unsent()
+        for batch in self._outstanding:
+            batch.kept = 0
+        self._giving_up = True
+
+    def _forget_unsent(self) -> None:
+        """Throw away what has not been pushed; a batch on offer cannot be called back."""
+        gone = self._unsent_count()
         if self._offered:
             assert self._finished is not None
-            in_flight -= drafted(self._finished.tokens)
+            gone -= drafted(self._finished.tokens)
             self._finished.kept = 0
         else:
             self._finished = None
-        self._ledger.flushed += in_flight
-        if position is None:
-            position = self._committed
-            for batch in self._outstanding:
-                batch.kept = 0
-        self._restart(position)
+        self._ledger.flushed += gone
+        self._tokens = []
+        self._survivors.clear()
+        if self._step is not None:
+            self._step.cancel()
+            self._step = None
 
     def _record(self, batch: Batch, fate: str) -> None:
         if batch.predicted_go is not None:
@@ -486,6 +504,7 @@ class PimSequencer:
         self._tokens = []
         self._survivors.clear()
         self._bonus = None
+        self._giving_up = False
         self._branch += 1
         self._batch_ps = self._batch_steps = 0
         self._drafting.begin_batch()

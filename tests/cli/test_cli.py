@@ -94,6 +94,7 @@ def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
         (["run", "test", "--set", "platform.dlm_ranks=all"], "has none to switch"),
         (["compare", "test"], "compare needs to know what: give --ablation"),
         (["compare", "nothing", "--ablation"], "unknown run 'nothing'"),
+        (["run", "test", "--scheme", "sync", "--lockstep"], "backend.lockstep compares hardware"),
         (["frobnicate"], "frobnicate"),
     ],
 )
@@ -144,6 +145,11 @@ def test_the_ablation_checks_every_step_and_leaves_a_file(capsys, tmp_path):
     told = capsys.readouterr().out
     for words in ("async", "+ EDC + TVC", "golden = RTL", "yes", "NVCT error, affine, p95"):
         assert words in told
+    again = ["compare", "test", "--ablation", "--tokens", "9", "--name", "mine", "--no-check"]
+    assert main(again) == 2
+    assert "workload.tokens is 8 there, 9 here" in capsys.readouterr().err
+    assert main(["compare", "test", "--ablation", "--out", "runs/mine/ablation.json"]) == 2
+    assert "is no folder" in capsys.readouterr().err
     steps = json.loads((tmp_path / "runs/mine/ablation.json").read_text())["steps"]
     assert [step["metrics"]["scheme"] for step in steps] == ["async", "async-edc", "ahasd", "ahasd"]
     assert all(step["checked"] and set(step["wall_s"]) == {"golden", "rtl"} for step in steps)
@@ -228,3 +234,15 @@ def test_lockstep_says_how_many_edges_were_equal(capsys):
 def test_version_is_told(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("ahasd 0.")
+
+
+def test_output_that_cannot_be_written_is_one_line():
+    done = subprocess.run(
+        f"{sys.executable} -m ahasd gen > /dev/full",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot write the output: ")

@@ -70,6 +70,7 @@ def requests(draw):
     affine=st.booleans(),
     preload=st.booleans(),
     wrong_hints=st.sampled_from([0.0, 0.3, 1.0]),
+    scope=st.sampled_from(["total", "per_rank"]),
 )
 def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
     build_trace,
@@ -90,6 +91,7 @@ def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
     affine,
     preload,
     wrong_hints,
+    scope,
 ):
     # `simulate` itself checks the emitted tokens, fates, sources, times and cycles.
     outcome = run(
@@ -110,6 +112,7 @@ def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
             "tvc.affine_npu": affine,
             "tvc.preload": preload,
             "tvc.wrong_hints": wrong_hints,
+            "platform.pim.bandwidth_scope": scope,
         },
         trace=build_trace(
             [made_request[:2] for made_request in made],
@@ -117,6 +120,21 @@ def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
         ),
     )
     assert outcome.ledger.passes >= 1
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"tvc.wrong_hints": 1.0, "verification.take": "one"},
+        {"tvc.wrong_hints": 1.0, "verification.take": "one", "verification.bonus": "drop"},
+        {"tvc.wrong_hints": 0.3, "workload.playback": "requests"},
+        {"tvc.wrong_hints": 0.1, "draft.rule": "svip", "tvc.otherwise": "wait"},
+    ],
+    ids=str,
+)
+def test_long_runs_with_fast_ranks_and_wrong_hints_are_lossless(overrides):
+    fast = {"platform.pim.bandwidth_scope": "per_rank", "workload.tokens": 300}
+    assert run(fast | overrides).ledger.preverify.predicted > 0
 
 
 def test_a_perfect_draft_is_accepted_throughout(build_trace):

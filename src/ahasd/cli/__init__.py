@@ -39,7 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted: nothing was written", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            # Files are read and written where errors are told; what is left is the output itself.
+            sys.stdout = None
+            print(f"error: cannot write the output: {error.strerror or error}", file=sys.stderr)
+            return 2
         # Python flushes at exit and would complain again.
         sys.stdout = None
         return 141

@@ -27,6 +27,7 @@ def compare(
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     name: str | None = None,
     out: Path = Path("runs"),
+    force: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Compare what each control unit adds, on one trace with one seed.
 
@@ -49,8 +50,20 @@ def compare(
         used.
     ablation
         What to compare; there is nothing else yet.
-    rule, tokens, trace, dlm, tlm, platform, seed
-        As of `ahasd run`.
+    rule
+        Drafting rule: adaedl, svip or fixed; its options are set as draft.OPTION.
+    tokens
+        Output tokens.
+    trace
+        Packaged trace or the path of an .npz file, see docs/trace.md.
+    dlm
+        Draft model: a packaged shape or the path of a TOML file.
+    tlm
+        Target model, likewise.
+    platform
+        Packaged platform or the path of a TOML file.
+    seed
+        Of every random draw.
     backend
         What the figures are of: rtl or golden. The other one checks it.
     no_check
@@ -61,10 +74,11 @@ def compare(
         Name of the folder.
     out
         Folder that holds it.
+    force
+        Replace the ablation of another configuration.
     """
     if not ablation:
         raise UserError("compare needs to know what: give --ablation")
-    import json
 
     from rich.console import Console
 
@@ -72,11 +86,10 @@ def compare(
     from ahasd.system.compare import STEPS, ablation_table, tvc_table
     from ahasd.system.compare import ablation as run_ablation
     from ahasd.system.config import load_config
-    from ahasd.system.results import provenance, write_json
+    from ahasd.system.results import check_file, check_place, provenance, write_json
     from ahasd.system.simulate import prepare
 
     given = {
-        "scheme": "ahasd",
         "draft.rule": rule,
         "workload.tokens": tokens,
         "workload.trace": trace,
@@ -88,15 +101,18 @@ def compare(
         "name": name,
     }
     options = {key: value for key, value in given.items() if value is not None}
-    resolved = load_config(config, merged(options, assignments(set_ or ())))
-    path = out / f"{resolved.folder_name}" / "ablation.json"
+    settings = merged(options, assignments(set_ or ()))
+    resolved = load_config(config, {**settings, "scheme": "ahasd", "baseline": "none"})
+    path = out / (name or f"ablation-{resolved.folder_name}") / "ablation.json"
+    check_place(path.parent)
+    check_file(path, resolved.substance(), force=force)
     loaded, ranks = prepare(resolved)
     runs = len(STEPS) * (1 if no_check else 2)
     with steps_progress(runs, resolved.workload.tokens) as progress:
         steps = run_ablation(resolved, loaded, ranks, check=not no_check, progress=progress)
     told = {
         "schema": "ahasd-ablation/1",
-        "config": json.loads(resolved.model_dump_json(exclude_none=True)),
+        "config": resolved.substance(),
         "steps": steps,
         "provenance": provenance(),
     }

@@ -343,11 +343,44 @@ def test_a_finding_right_behind_what_was_sent_is_no_cut(begin):
 
 def test_a_bonus_is_compared_with_a_hint_in_spite_of_what_was_cut(begin):
     made = begin()
-    first, _ = drafted(made, 2)
+    first, second = drafted(made, 2)
     made.pim.on_preverified((2, HINT))
     made.pim.on_verdict(Verdict(first, "full", 2, 102))
     assert positions(made) == []
+    made.pim.on_verdict(Verdict(second, "void", 1))  # the bonus was right, the rest was cut
     assert draft(made).start == 3
+
+
+def test_a_branch_given_up_waits_for_what_the_npu_takes_before_it_reads_the_cut(begin):
+    made = begin()
+    first, second = drafted(made, 2)
+    made.pim.on_preverified((0, HINT))
+    branch = draft(made)
+    decide(made)
+    made.pim.on_verdict(Verdict(first, "full", 2))  # so the hint at 0 is wrong
+    assert positions(made) == []
+    made.pim.on_verdict(Verdict(second, "full", 2, 104))
+    assert positions(made) == []
+    made.pim.on_verdict(Verdict(branch, "void", 0))
+    assert draft(made).start == 5
+
+
+def test_a_branch_that_the_npu_holds_to_be_dead_is_given_up(begin):
+    made = begin()
+    first, _ = drafted(made, 2)
+    made.pim.on_verdict(Verdict(first, "void", 0))  # though nothing was cut
+    assert positions(made) == []
+
+
+def test_a_release_while_a_batch_is_on_offer_is_not_its_decision(begin):
+    made = begin()
+    draft(made)
+    made.pim.on_decision(True, "rechecked")
+    made.pim.proceed()
+    assert made.ledger.decisions == {"rechecked": 1}
+    offers = len(made.link.offers)
+    decide(made)
+    assert made.link.offers[offers - 1].predicted_go is not None
 
 
 def test_a_bonus_is_left_to_the_npu_while_its_batch_is_on_offer(begin):
