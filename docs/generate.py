@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,13 +25,13 @@ from rich.table import Table
 from ahasd.gen.emit import write
 from ahasd.rtl.configs import UNITS
 from ahasd.system.compare import ablation, ablation_table, tvc_table
-from ahasd.system.config import SCHEMES, load_config
+from ahasd.system.config import SCHEMES, Scheme, load_config
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.tables import TABLES
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document
-from ahasd.system.simulate import prepare, simulate
+from ahasd.system.simulate import Outcome, prepare, simulate
 from ahasd.system.stats import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,13 +56,18 @@ def units() -> str:
     return markdown_table(header, rows, text_columns=3)
 
 
+@cache
+def outcome(scheme: Scheme) -> Outcome:
+    """Return a run of the default workload."""
+    config = load_config("default", {})
+    return simulate(config.with_scheme(scheme), *prepare(config))
+
+
 def schemes() -> str:
     """Return every scheme on the default workload."""
-    config = load_config("default", {})
-    trace, ranks = prepare(config)
     rows = []
     for scheme, does in SCHEMES.items():
-        found = metrics(simulate(config.with_scheme(scheme), trace, ranks))
+        found = metrics(outcome(scheme))
         rows.append(
             (
                 f"`{scheme}`: {does}",
@@ -98,9 +103,8 @@ def printed(*tables: Table) -> str:
 def run_output() -> str:
     """Return what `ahasd run` prints."""
     config = load_config("default", {})
-    trace, ranks = prepare(config)
-    outcomes = [simulate(config.with_scheme(each), trace, ranks) for each in ("ahasd", "sync")]
-    return printed(run_table(document(config, trace, outcomes, [0.0, 0.0])))
+    outcomes = [outcome(config.scheme), outcome("sync")]
+    return printed(run_table(document(config, prepare(config)[0], outcomes, [0.0, 0.0])))
 
 
 def ablation_output() -> str:
