@@ -34,7 +34,7 @@ from ahasd.rtl.queues.params import Event, Kind
 from ahasd.rtl.tvc.params import Record, Table
 from ahasd.tb.lib.bench import Bench
 from ahasd.tb.lib.stream import Sink, Source
-from ahasd.tb.lib.two_clocks import EdgeChecker
+from ahasd.tb.lib.two_clocks import EdgeChecker, defined
 
 BATCHES = 60
 RESET_CYCLES = 20
@@ -55,7 +55,7 @@ class Joined:
         """Their value."""
         joined = offset = 0
         for pin in self._pins:
-            joined |= int(pin.value) << offset
+            joined |= defined(pin) << offset
             offset += len(pin)
         return joined
 
