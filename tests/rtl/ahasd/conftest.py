@@ -306,6 +306,7 @@ class World:
         self._waiting: Batch | None = None  # complete, no decision yet
         self._entering: Batch | None = None
         self._tasks: list[int] = []
+        self._running: int | None = None  # of them, the one that was issued last and has not ended
         self._asked: deque[Request] = deque()
         self._inserted: deque[tuple[Request, int]] = deque()
         self._preverifying: deque[int] = deque()
@@ -409,8 +410,9 @@ class World:
         }
 
     def _end_task(self) -> None:
-        if self._tasks and not self.top.queues["done"]:
-            self.top.queues["done"].append(self._tasks[0])
+        # Never that of a suspended task: it would come too late if the task is on offer again.
+        if self._running is not None and not self.top.queues["done"]:
+            self.top.queues["done"].append(self._running)
 
     def _send(self) -> None:
         """Send a batch, some of an epoch that has ended; or a cut, while no rejection is due."""
@@ -546,6 +548,7 @@ class World:
 
     def _on_issue(self, payload: int) -> None:
         issue = Issue.unpack(payload)
+        self._running = issue.id
         if issue.resumed:
             return
         if issue.kind is TaskKind.PREVERIFY:
@@ -557,6 +560,8 @@ class World:
 
     def _on_done(self, payload: int) -> None:
         self._tasks.remove(payload)
+        if self._running == payload:
+            self._running = None
 
     def _on_word(self, payload: int) -> None:
         word = Word.unpack(payload, self.params.queues)
