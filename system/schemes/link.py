@@ -276,7 +276,7 @@ class IdealLink:
             self._outstanding += 1
             self._queue.append(batch)
             self._drain()
-            while self._inbox:
+            while self._inbox and self._offered is None:  # a verdict may bring the next offer
                 self._deliver(self._inbox.popleft())
         self._pim.proceed()
 
