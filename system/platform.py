@@ -81,6 +81,9 @@ class Pim(_Clocked):
     efficiency: float = Field(
         gt=0, le=1, description="share of the rate that refresh and row changes leave, 0 to 1"
     )
+    input_buffer_bytes: int = Field(
+        default=16_384, ge=2048, description="inputs that one PIM unit holds, bytes"
+    )
 
     @model_validator(mode="after")
     def _ranks_fill_the_channels(self) -> "Pim":
@@ -136,6 +139,17 @@ class Npu(_Clocked):
     offchip_efficiency: float = Field(
         default=0.9, gt=0, le=1, description="share of it that a long read gets, 0 to 1"
     )
+    dataflow: Literal["ws", "os"] = Field(
+        default="ws", description="what stays in the arrays: weights, or outputs"
+    )
+    vector_elements_per_cycle: int = Field(
+        default=8192, gt=0, description="elements that the vector unit takes in a cycle"
+    )
+    round_trip_ns: int = Field(
+        default=1000,
+        ge=0,
+        description="from a PIM rank's interrupt to the NPU's answer, beside the transfer, ns",
+    )
 
     @property
     def mac_s(self) -> Fraction:
@@ -159,6 +173,7 @@ class Platform(TomlModel):
         description="ranks that draft: those the rank map gives, or all (an idealisation)",
     )
     kv_bytes: int = Field(default=2, ge=1, le=2, description="bytes of one key or value element")
+    dram: str = Field(default="lpddr5-6400", description="memory: its timing file, by name or path")
     pim: Pim = Field(description="table of the processing-in-memory ranks")
     npu: Npu = Field(description="table of the neural processing unit")
 
