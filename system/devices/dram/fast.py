@@ -22,9 +22,9 @@ class FastEngine(Engine):
     def __init__(self, timing: Timing) -> None:
         super().__init__(timing)
         ranks = timing.channels * timing.ranks
-        self._minima = np.array([self.minima[each] for each in Constraint], np.int64)
+        self.minima_table = np.array([self.minima[each] for each in Constraint], np.int64)
         # In the order of the kernel's S_ names.
-        self._sizes = np.array(
+        self.sizes_table = np.array(
             [
                 timing.ranks,
                 timing.bank_groups,
@@ -38,7 +38,7 @@ class FastEngine(Engine):
             ],
             np.int64,
         )
-        self._tables = kernel.empty_tables(
+        self.tables = kernel.empty_tables(
             ranks * timing.banks,
             ranks * timing.bank_groups,
             ranks,
@@ -49,14 +49,16 @@ class FastEngine(Engine):
     def bound(self, command: Command) -> tuple[int, Constraint]:
         """Return the latest of all bounds; see `Engine`."""
         (numbers,) = encoded(self.timing, [command])
-        cycle, constraint = kernel.bound_one(numbers, self._minima, self._sizes, *self._tables)
+        cycle, constraint = kernel.bound_one(
+            numbers, self.minima_table, self.sizes_table, *self.tables
+        )
         if cycle < 0:
             raise BankStateError(command, Fault(-cycle))
         return int(cycle), Constraint(constraint)
 
     def _commit(self, command: Command, cycle: int) -> None:
         (numbers,) = encoded(self.timing, [command])
-        kernel.commit_one(numbers, cycle, self._sizes, *self._tables)
+        kernel.commit_one(numbers, cycle, self.sizes_table, *self.tables)
 
     def run(self, commands: Sequence[Command]) -> list[int]:
         """Give commands in order, each as early as legal, and return their cycles."""
@@ -66,7 +68,9 @@ class FastEngine(Engine):
         """Do as `run` with commands given as numbers."""
         self._check_numbers(numbers)
         cycles = np.empty(len(numbers), np.int64)
-        given, fault = kernel.run_many(numbers, cycles, self._minima, self._sizes, *self._tables)
+        given, fault = kernel.run_many(
+            numbers, cycles, self.minima_table, self.sizes_table, *self.tables
+        )
         if given < len(numbers):
             (command,) = decoded(numbers[given : given + 1])
             if fault != kernel.OVERDUE:
@@ -83,21 +87,21 @@ class FastEngine(Engine):
 
     def now(self, channel: int) -> int:
         """Return the cycle of the channel's last command; 0 at first."""
-        return int(self._tables[3][channel, kernel.C_NOW])
+        return int(self.tables[3][channel, kernel.C_NOW])
 
     def refresh_due(self, channel: int, rank: int) -> int:
         """Return the cycle at which the rank's next refresh falls due."""
-        return int(self._tables[2][channel * self.timing.ranks + rank, kernel.R_DUE])
+        return int(self.tables[2][channel * self.timing.ranks + rank, kernel.R_DUE])
 
     def open_row(self, channel: int, rank: int, bank: int) -> int | None:
         """Return the open row of a bank, counted through all groups; None if it is closed."""
         index = (channel * self.timing.ranks + rank) * self.timing.banks + bank
-        row = int(self._tables[0][index, kernel.B_ROW])
+        row = int(self.tables[0][index, kernel.B_ROW])
         return None if row == kernel.CLOSED_ROW else row
 
     def set_refresh_due(self, channel: int, rank: int, due: int) -> None:
         """Set the cycle at which the rank's next refresh falls due."""
-        self._tables[2][channel * self.timing.ranks + rank, kernel.R_DUE] = due
+        self.tables[2][channel * self.timing.ranks + rank, kernel.R_DUE] = due
 
     def save(self, channel: int, base_row: int) -> bytes:
         """Return the channel's state counted from `now` and `base_row`; see `Engine`."""
@@ -132,8 +136,8 @@ class FastEngine(Engine):
 
     def _parts(self, channel: int) -> list[np.ndarray]:
         """Return the channel's part of each table, as a view."""
-        sizes = (len(table) // self.timing.channels for table in self._tables)
+        sizes = (len(table) // self.timing.channels for table in self.tables)
         return [
             table[channel * size : (channel + 1) * size]
-            for table, size in zip(self._tables, sizes, strict=True)
+            for table, size in zip(self.tables, sizes, strict=True)
         ]

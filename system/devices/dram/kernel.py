@@ -7,7 +7,8 @@ a PREab), it is kept for the rank, so that no command but MACab walks over banks
 """
 
 import numpy as np
-from numba import njit
+
+from ahasd.system.devices.dram.compiling import compiled
 
 NEVER = -(2**40)
 """Cycle of what has not happened; far enough back to constrain nothing."""
@@ -32,11 +33,13 @@ G_TIMES = 3
     R_MAC,
     R_REFAB,
     R_REFPB,
+    R_WRB,
+    R_RDB,
     R_DUE,
     R_OPEN,
     R_REFRESHED,
-) = range(15)
-R_TIMES = 12
+) = range(17)
+R_TIMES = 14
 C_NOW, C_ROW_BUS, C_COLUMN_BUS = range(3)
 C_TIMES = 3
 
@@ -59,7 +62,7 @@ OVERDUE = -100
 # Numbers of `Op`, `Constraint` and `Fault`. Written out, not taken from there: the cache of
 # compiled code notices changes of this file only. A test compares them. Constraints are typed
 # numbers, as `_wait` would be compiled for every plain constant anew.
-O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB = range(9)
+O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB, O_WRB, O_RDB = range(11)
 (
     K_ORDER,
     K_COMMAND_BUS,
@@ -76,6 +79,8 @@ O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB = range(9)
     K_CCD_S,
     K_CCD_L,
     K_MAC,
+    K_WRB_MAC,
+    K_MAC_RDB,
     K_RTW,
     K_WTR_S,
     K_WTR_L,
@@ -90,11 +95,11 @@ O_ACT, O_PRE, O_RD, O_WR, O_REFPB, O_ACTAB, O_PREAB, O_MACAB, O_REFAB = range(9)
     K_PBR_PBR,
     K_PBR_ACT,
     K_REFI,
-) = np.arange(29)
+) = np.arange(31)
 F_CLOSED, F_OPEN, F_OTHER_ROW, F_REFRESHED = range(1, 5)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _latest(best, cycle, cause):
     """Return the later of two bounds, cycle and cause; of equal ones that with the lower cause."""
     if cycle > best[0] or (cycle == best[0] and cause < best[1]):
@@ -102,13 +107,13 @@ def _latest(best, cycle, cause):
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _wait(best, since, minima, cause):
     """Return the later of a bound and the end of a constraint that began at a cycle."""
     return _latest(best, since + minima[cause], cause)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def bound_one(command, minima, sizes, banks, groups, ranks, channels):
     """Return the first cycle of one command, or a fault below 0, and the constraint's number."""
     op, c, group, row = command[0], command[1], command[3], command[5]
@@ -119,7 +124,7 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
     b = first + bank
     g = place * sizes[S_GROUPS] + group
 
-    column = op in (O_RD, O_WR, O_MACAB)
+    column = op in (O_RD, O_WR, O_MACAB, O_WRB, O_RDB)
     best = channels[c, C_NOW], K_ORDER
     on_columns = column and sizes[S_SPLIT_BUS] != 0
     free = channels[c, C_COLUMN_BUS] if on_columns else channels[c, C_ROW_BUS]
@@ -132,26 +137,30 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
             return -F_OTHER_ROW, 0
         best = _wait(best, ranks[place, R_ACTAB], minima, K_RCD_AB)
         best = _wait(best, ranks[place, R_MAC], minima, K_CCD_L)
-        begin = c * sizes[S_RANKS]
         if op == O_RD:
             best = _wait(best, banks[b, B_ACT], minima, K_RCD_RD)
-            best = _wait(best, ranks[place, R_RD], minima, K_CCD_S)
             best = _wait(best, groups[g, G_RD], minima, K_CCD_L)
-            best = _wait(best, ranks[place, R_WR], minima, K_WTR_S)
             best = _wait(best, groups[g, G_WR], minima, K_WTR_L)
-            for other in range(begin, begin + sizes[S_RANKS]):
-                if other != place:
-                    best = _wait(best, ranks[other, R_RD], minima, K_CS_SAME)
-                    best = _wait(best, ranks[other, R_WR], minima, K_CS_WTR)
         else:
             best = _wait(best, banks[b, B_ACT], minima, K_RCD_WR)
-            best = _wait(best, ranks[place, R_WR], minima, K_CCD_S)
             best = _wait(best, groups[g, G_WR], minima, K_CCD_L)
-            best = _wait(best, ranks[place, R_RD], minima, K_RTW)
-            for other in range(begin, begin + sizes[S_RANKS]):
-                if other != place:
-                    best = _wait(best, ranks[other, R_WR], minima, K_CS_SAME)
-                    best = _wait(best, ranks[other, R_RD], minima, K_CS_RTW)
+    if op in (O_RD, O_WR, O_RDB, O_WRB):
+        # The data bus, for bursts of banks and of PIM units alike.
+        if op in (O_RDB, O_WRB):
+            best = _wait(best, ranks[place, R_REFAB], minima, K_RFC_AB)
+        if op == O_RDB:
+            best = _wait(best, ranks[place, R_MAC], minima, K_MAC_RDB)
+        reads = op in (O_RD, O_RDB)
+        for other in range(c * sizes[S_RANKS], (c + 1) * sizes[S_RANKS]):
+            read = max(ranks[other, R_RD], ranks[other, R_RDB])
+            write = max(ranks[other, R_WR], ranks[other, R_WRB])
+            alike, unlike = (read, write) if reads else (write, read)
+            if other != place:
+                best = _wait(best, alike, minima, K_CS_SAME)
+                best = _wait(best, unlike, minima, K_CS_WTR if reads else K_CS_RTW)
+            else:
+                best = _wait(best, alike, minima, K_CCD_S)
+                best = _wait(best, unlike, minima, K_WTR_S if reads else K_RTW)
     elif op == O_MACAB:
         if ranks[place, R_OPEN] != per_rank:
             return -F_CLOSED, 0
@@ -161,6 +170,7 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
         best = _wait(best, ranks[place, R_ACT], minima, K_RCD_AB)
         best = _wait(best, ranks[place, R_ACTAB], minima, K_RCD_AB)
         best = _wait(best, ranks[place, R_MAC], minima, K_MAC)
+        best = _wait(best, ranks[place, R_WRB], minima, K_WRB_MAC)
         best = _wait(best, ranks[place, R_RD], minima, K_CCD_L)
         best = _wait(best, ranks[place, R_WR], minima, K_WTR_L)
     elif op in (O_PRE, O_PREAB):
@@ -212,7 +222,7 @@ def bound_one(command, minima, sizes, banks, groups, ranks, channels):
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def commit_one(command, at, sizes, banks, groups, ranks, channels):
     """Change the state as one legal command at a cycle does."""
     op, c, group, row = command[0], command[1], command[3], command[5]
@@ -226,7 +236,7 @@ def commit_one(command, at, sizes, banks, groups, ranks, channels):
     activates = op in (O_ACT, O_ACTAB)
     free = at + (sizes[S_ACT_COMMAND] if activates else sizes[S_COMMAND])
     channels[c, C_NOW] = at
-    if sizes[S_SPLIT_BUS] != 0 and op in (O_RD, O_WR, O_MACAB):
+    if sizes[S_SPLIT_BUS] != 0 and op in (O_RD, O_WR, O_MACAB, O_WRB, O_RDB):
         channels[c, C_COLUMN_BUS] = free
     else:
         channels[c, C_ROW_BUS] = free
@@ -237,6 +247,10 @@ def commit_one(command, at, sizes, banks, groups, ranks, channels):
         banks[b, B_WR] = groups[g, G_WR] = ranks[place, R_WR] = at
     elif op == O_MACAB:
         ranks[place, R_MAC] = at
+    elif op == O_WRB:
+        ranks[place, R_WRB] = at
+    elif op == O_RDB:
+        ranks[place, R_RDB] = at
     elif op == O_ACT:
         banks[b, B_ROW] = row
         banks[b, B_ACT] = groups[g, G_ACT] = at
@@ -274,7 +288,7 @@ def commit_one(command, at, sizes, banks, groups, ranks, channels):
         ranks[place, R_DUE] += sizes[S_REFI_PB]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def run_many(commands, cycles, minima, sizes, banks, groups, ranks, channels):
     """Give commands in order, each as early as legal, and write their cycles.
 

@@ -1,0 +1,486 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several streams on one channel: whose command is next, and how fast each gets on.
+
+Every stream is a pattern that repeats for ever (a *lane*). The arbiter gives one command at a time;
+all of them pass the engine, so that no lane gets a bus, a bank or a refresh that another has.
+Lanes on one rank take turns, a segment at a time, since a rank whose banks compute answers no
+reads. A rank is refreshed when it is due, at the next boundary of the segments of its lane.
+
+What follows depends only on the state of the channel and on where each lane stands. Once both have
+been seen before, everything since then repeats, and the rates of the lanes are exact.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ahasd.system.devices.dram import sharing_kernel
+from ahasd.system.devices.dram.commands import Command, Encoded, Op, decoded
+from ahasd.system.devices.dram.engine import Engine
+from ahasd.system.devices.dram.fast import FastEngine
+from ahasd.system.devices.dram.stream import Pattern
+
+Policy = Literal["fair", "npu-first", "pim-first", "slots"]
+User = Literal["npu", "pim"]
+
+MAX_REFRESHES = 4096
+"""Refreshes of the first lane after which a search for a period ends."""
+
+
+class RepeatingPattern(Pattern, Protocol):
+    """A pattern whose phases repeat."""
+
+    period: int
+    """Segments after which they do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """A stream on the channel.
+
+    Parameters
+    ----------
+    user
+        Who wants it.
+    pattern
+        What it does, again and again.
+    """
+
+    user: User
+    pattern: RepeatingPattern
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arbiter:
+    """Who goes first.
+
+    Parameters
+    ----------
+    policy
+        `npu-first`, `pim-first`: the other's command may go only where it takes the command bus
+        from none of the first's, and a rank that both want is the first's for ever. `fair`: of
+        commands that are legal at once, that lane's goes which has waited longest; a rank goes to
+        the lane that had it for the shorter time. `slots`: time is cut into slots that belong to
+        both by turns, and so does a rank that both want, from one segment to the next; refreshes
+        need no slot.
+    slot_cycles
+        Length of a slot, clock cycles; at least 1.
+
+    Raises
+    ------
+    ValueError
+        A slot has no length.
+    """
+
+    policy: Policy = "fair"
+    slot_cycles: int = 4096
+
+    def __post_init__(self) -> None:
+        if self.slot_cycles < 1:
+            raise ValueError(f"slot_cycles = {self.slot_cycles} must be at least 1")
+
+    def priority(self, user: User) -> int:
+        """Return 0 for whom the policy puts first, else 1; where it puts none first, 0."""
+        return int(self.policy.endswith("first") and not self.policy.startswith(user))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """How the lanes got on in a stretch of time.
+
+    Parameters
+    ----------
+    cycles
+        Its length, clock cycles.
+    segments
+        Segments that each lane finished.
+    commands
+        Commands simulated in all, those before the stretch included.
+    is_period
+        The state at its end was that at its begin; else it is all that was simulated but the first
+        refresh.
+    """
+
+    cycles: int
+    segments: tuple[int, ...]
+    commands: int
+    is_period: bool
+
+
+@dataclass(frozen=True)
+class Templates:
+    """The commands of a pattern's period.
+
+    Parameters
+    ----------
+    commands
+        All templates, one behind the other; rows count from the begin of the period.
+    bounds
+        Begin and end of each in there: [segment, banks are closed before it, begin or end].
+    row_step
+        Rows by which a period lies behind the one before.
+    """
+
+    commands: Encoded
+    bounds: npt.NDArray[np.int64]
+    row_step: int
+
+    @classmethod
+    def of(cls, pattern: RepeatingPattern) -> "Templates":
+        """Write a pattern's period out.
+
+        Raises
+        ------
+        ValueError
+            The pattern is shorter than a period and the segment that follows it.
+        """
+        if pattern.segments <= pattern.period:
+            raise ValueError(
+                f"{pattern.segments} segments are too few: a period of {pattern.period} and one more"
+            )
+        base = pattern.base_row(0)
+        found: list[Encoded] = []
+        bounds = np.zeros((pattern.period, 2, 2), np.int64)
+        end = 0
+        for index in range(pattern.period):
+            for fresh in (False, True):
+                commands = pattern.segment(index, fresh=fresh, last=False)
+                commands[:, -1] -= base
+                found.append(commands)
+                bounds[index, int(fresh)] = end, end + len(commands)
+                end += len(commands)
+        step = pattern.base_row(pattern.period) - base
+        return cls(np.concatenate(found), bounds, step)
+
+    @property
+    def row_modulus(self) -> int:
+        """Rows after which rows are used again: two periods, so that every row change is one."""
+        return max(2, 2 * self.row_step)
+
+
+class Sharer(ABC):
+    """The channel with its lanes, from closed banks on.
+
+    Parameters
+    ----------
+    engine
+        The memory, nothing given yet.
+    lanes
+        The lanes, all on channel 0.
+    arbiter
+        Who goes first.
+
+    Raises
+    ------
+    ValueError
+        There is no lane, or more than two want one rank.
+    """
+
+    def __init__(self, engine: Engine, lanes: Sequence[Lane], arbiter: Arbiter) -> None:
+        ranks = [lane.pattern.rank for lane in lanes]
+        if not lanes or max(map(ranks.count, ranks)) > 2:
+            raise ValueError(f"lanes on ranks {ranks}: there must be some, at most two on a rank")
+        self.lanes = tuple(lanes)
+        self.arbiter = arbiter
+        self._engine = engine
+        self._templates = [Templates.of(lane.pattern) for lane in lanes]
+        self._priority = [arbiter.priority(lane.user) for lane in lanes]
+        # The lane whose refreshes mark the places where states are compared: never a starved one.
+        self._leader = min(range(len(lanes)), key=lambda i: self._priority[i])
+
+        users = {lane.user for lane in lanes}
+        self._has_slots = arbiter.policy == "slots" and len(users) > 1
+        # Where two have one rank, the slots decide whose it is, and not about single commands.
+        self._slotted = {
+            i for i, rank in enumerate(ranks) if self._has_slots and ranks.count(rank) == 1
+        }
+
+    def now(self) -> int:
+        """Return the cycle of the last command."""
+        return self._engine.now(0)
+
+    @abstractmethod
+    def run(self, max_commands: int) -> int:
+        """Give commands until a refresh of the leading lane's rank has been given.
+
+        Returns their number, `max_commands` if that came first.
+        """
+
+    @abstractmethod
+    def segments(self) -> tuple[int, ...]:
+        """Return the segments that each lane has finished."""
+
+    @abstractmethod
+    def state(self) -> Hashable:
+        """Return all that the future depends on, cycles counted from now."""
+
+
+def share(sharer: Sharer, *, max_refreshes: int = MAX_REFRESHES) -> Shared:
+    """Let lanes get on together until their state repeats.
+
+    Parameters
+    ----------
+    sharer
+        The channel.
+    max_refreshes
+        Refreshes of the leading lane's rank after which to give up.
+    """
+    marks: dict[Hashable, tuple[int, tuple[int, ...]]] = {}
+    commands = 0
+    first = here = 0, sharer.segments()
+    for refresh in range(max_refreshes):
+        commands += sharer.run(_MAX_COMMANDS)
+        here = sharer.now(), sharer.segments()
+        if not refresh:
+            first = here
+        there = marks.setdefault(sharer.state(), here)
+        if there is not here:
+            return _stretch(there, here, commands, is_period=True)
+    return _stretch(first, here, commands, is_period=False)
+
+
+_MAX_COMMANDS = 2**62
+
+
+def _stretch(
+    there: tuple[int, tuple[int, ...]],
+    here: tuple[int, tuple[int, ...]],
+    commands: int,
+    *,
+    is_period: bool,
+) -> Shared:
+    return Shared(
+        cycles=here[0] - there[0],
+        segments=tuple(b - a for a, b in zip(there[1], here[1], strict=True)),
+        commands=commands,
+        is_period=is_period,
+    )
+
+
+@dataclass
+class _Position:
+    """Where a lane stands."""
+
+    segment: int = 0  # of the period
+    at: int = 0  # next command of its template
+    end: int = 0
+    offset: int = 0  # rows that the period lies behind the first
+    precharge: bool = False  # first
+    refreshes: int = 0  # then
+    held: int = 0  # cycles for which the rank was this lane's
+    since: int = 0  # begin of the segment
+    served: int = 0  # serial number of its last command
+    finished: int = 0  # segments
+
+
+class ReferenceSharer(Sharer):
+    """The lanes one command at a time, on any engine."""
+
+    def __init__(self, engine: Engine, lanes: Sequence[Lane], arbiter: Arbiter) -> None:
+        super().__init__(engine, lanes, arbiter)
+        self._at = [_Position() for _ in lanes]
+        self._serial = 0
+        self._owner: dict[int, int] = {}  # of a rank
+        for i in sorted(range(len(lanes)), key=lambda i: self._priority[i]):
+            self._owner.setdefault(lanes[i].pattern.rank, i)
+        for i in self._owner.values():
+            self._begin(i, closed=True, switched=False)
+
+    def segments(self) -> tuple[int, ...]:
+        """Return the segments that each lane has finished."""
+        return tuple(each.finished for each in self._at)
+
+    def state(self) -> Hashable:
+        """Return all that the future depends on; see `Sharer`."""
+        now = self.now()
+        lanes = tuple(
+            (
+                each.segment,
+                each.at,
+                each.end,
+                each.offset,
+                each.precharge,
+                each.refreshes,
+                each.held - min(other.held for other in self._at),
+                now - each.since if self._owner[lane.pattern.rank] == i else 0,
+                sum(other.served < each.served for other in self._at),
+                self._engine.refresh_due(0, lane.pattern.rank) - now,
+            )
+            for i, (each, lane) in enumerate(zip(self._at, self.lanes, strict=True))
+        )
+        slot = now % (2 * self.arbiter.slot_cycles) if self._has_slots else 0
+        return lanes, tuple(self._owner.items()), slot, self._engine.save(0, 0)
+
+    def run(self, max_commands: int) -> int:
+        """Give commands until a refresh of the leading lane's rank has been given."""
+        for given in range(1, max_commands + 1):
+            if self._give_one():
+                return given
+        return max_commands
+
+    def _give_one(self) -> bool:
+        """Give the next command; return whether it was the leading lane's last refresh."""
+        chosen, command, cycle = self._choose()
+        self._engine.issue(command, cycle)
+        self._serial += 1
+        position = self._at[chosen]
+        position.served = self._serial
+        if position.precharge:
+            position.precharge = False
+        elif position.refreshes:
+            position.refreshes -= 1
+            return chosen == self._leader and not position.refreshes
+        else:
+            position.at += 1
+            if position.at == position.end:
+                self._finish(chosen)
+        return False
+
+    def _choose(self) -> tuple[int, Command, int]:
+        """Return whose command is next, the command, and its cycle."""
+        heads = []
+        for i in self._owner.values():
+            command = self._head(i)
+            cycle = self._engine.bound(command)[0]
+            if i in self._slotted and command.op not in (Op.PREAB, Op.REFAB):
+                cycle = self._in_slot(i, cycle)
+            heads.append((cycle, self._at[i].served, i, command))
+        best = {
+            priority: min(each for each in heads if self._priority[each[2]] == priority)
+            for priority in {self._priority[i] for i in self._owner.values()}
+        }
+        cycle, _, i, command = best[min(best)]
+        if len(best) == 2:
+            other_cycle, _, other, other_command = best[1]
+            timing = self._engine.timing
+            opens = other_command.op in (Op.ACT, Op.ACTAB)
+            if other_cycle + (timing.act_command if opens else timing.command) <= cycle:
+                return other, other_command, other_cycle
+        return i, command, cycle
+
+    def _in_slot(self, i: int, cycle: int) -> int:
+        """Return the first cycle from one on that lies in a slot of the lane's user."""
+        length = self.arbiter.slot_cycles
+        slot = cycle // length
+        return cycle if slot % 2 == (self.lanes[i].user == "pim") else (slot + 1) * length
+
+    def _head(self, i: int) -> Command:
+        """Return the next command of a lane."""
+        position, rank = self._at[i], self.lanes[i].pattern.rank
+        if position.precharge:
+            return Command(op=Op.PREAB, rank=rank)
+        if position.refreshes:
+            return Command(op=Op.REFAB, rank=rank)
+        templates = self._templates[i]
+        (command,) = decoded(templates.commands[position.at : position.at + 1])
+        row = (command.row + position.offset) % templates.row_modulus
+        return replace(command, row=row)
+
+    def _finish(self, i: int) -> None:
+        """End a segment, and begin the next of the lane that has the rank then."""
+        position, templates = self._at[i], self._templates[i]
+        position.finished += 1
+        position.segment += 1
+        if position.segment == len(templates.bounds):
+            position.segment = 0
+            position.offset = (position.offset + templates.row_step) % templates.row_modulus
+        position.held += self.now() - position.since
+        rank = self.lanes[i].pattern.rank
+        rivals = [j for j, lane in enumerate(self.lanes) if lane.pattern.rank == rank and j != i]
+        owner = self._next_owner(i, rivals[0]) if rivals else i
+        self._owner[rank] = owner
+        self._begin(owner, closed=False, switched=owner != i)
+
+    def _next_owner(self, i: int, rival: int) -> int:
+        if self._has_slots:
+            turn = "pim" if self.now() // self.arbiter.slot_cycles % 2 else "npu"
+            return i if self.lanes[i].user == turn else rival
+        if self._priority[i] != self._priority[rival]:
+            return min(i, rival, key=lambda j: self._priority[j])
+        return i if self._at[i].held < self._at[rival].held else rival
+
+    def _begin(self, i: int, *, closed: bool, switched: bool) -> None:
+        """Begin a segment: behind the refreshes that are due, and a precharge if banks are open."""
+        position, rank, now = self._at[i], self.lanes[i].pattern.rank, self.now()
+        overdue = now - self._engine.refresh_due(0, rank)
+        position.refreshes = max(0, overdue // self._engine.timing.t_refi + 1)
+        position.precharge = switched or position.refreshes > 0
+        fresh = int(closed or position.precharge)
+        position.at, position.end = self._templates[i].bounds[position.segment, fresh].tolist()
+        position.since = now
+
+
+class FastSharer(Sharer):
+    """The same, compiled."""
+
+    def __init__(self, engine: FastEngine, lanes: Sequence[Lane], arbiter: Arbiter) -> None:
+        super().__init__(engine, lanes, arbiter)
+        self._fast = engine
+        sizes = [len(templates.commands) for templates in self._templates]
+        starts = np.cumsum([0, *sizes[:-1]])
+        bounds = [
+            templates.bounds.reshape(-1, 2) + start
+            for templates, start in zip(self._templates, starts, strict=True)
+        ]
+        first_bounds = np.cumsum([0, *(len(each) for each in bounds[:-1])])
+        self._commands = np.concatenate([templates.commands for templates in self._templates])
+        self._bounds = np.concatenate(bounds)
+        self._table = np.zeros((len(lanes), sharing_kernel.FIELDS), np.int64)
+        for i, (lane, templates) in enumerate(zip(lanes, self._templates, strict=True)):
+            rank = lane.pattern.rank
+            rivals = [j for j in range(len(lanes)) if lanes[j].pattern.rank == rank and j != i]
+            self._table[i, : sharing_kernel.CONSTANTS] = (
+                rank,
+                self._priority[i],
+                lane.user == "pim",
+                rivals[0] if rivals else -1,
+                i in self._slotted,
+                first_bounds[i],
+                len(templates.bounds),
+                templates.row_step,
+                templates.row_modulus,
+            )
+        slot = arbiter.slot_cycles if self._has_slots else 0
+        self._sizes = np.array([self._leader, slot], np.int64)
+        sharing_kernel.begin(self._table, self._bounds, engine.timing.t_refi, engine.tables)
+
+    def segments(self) -> tuple[int, ...]:
+        """Return the segments that each lane has finished."""
+        return tuple(self._table[:, sharing_kernel.FINISHED].tolist())
+
+    def state(self) -> Hashable:
+        """Return all that the future depends on; see `Sharer`."""
+        now = self.now()
+        table = self._table[:, sharing_kernel.CONSTANTS : sharing_kernel.FINISHED].copy()
+        held, since, served, owns = (
+            each - sharing_kernel.CONSTANTS
+            for each in (
+                sharing_kernel.HELD,
+                sharing_kernel.SINCE,
+                sharing_kernel.SERVED,
+                sharing_kernel.OWNS,
+            )
+        )
+        table[:, held] -= table[:, held].min()
+        table[:, since] = np.where(table[:, owns], now - table[:, since], 0)
+        table[:, served] = np.argsort(np.argsort(table[:, served]))
+        dues = [self._engine.refresh_due(0, lane.pattern.rank) - now for lane in self.lanes]
+        slot = now % (2 * self.arbiter.slot_cycles) if self._has_slots else 0
+        return table.tobytes(), tuple(dues), slot, self._engine.save(0, 0)
+
+    def run(self, max_commands: int) -> int:
+        """Give commands until a refresh of the leading lane's rank has been given."""
+        return sharing_kernel.run(
+            max_commands,
+            self._commands,
+            self._bounds,
+            self._table,
+            self._sizes,
+            self._fast.minima_table,
+            self._fast.sizes_table,
+            *self._fast.tables,
+        )
