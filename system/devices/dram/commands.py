@@ -15,7 +15,11 @@ Encoded = npt.NDArray[np.int64]
 
 
 class Op(IntEnum):
-    """What a command does. `ab`: to all banks of a rank. MACab reads a column into PIM units."""
+    """What a command does. `ab`: to all banks of a rank. MACab reads a column into the PIM unit.
+
+    WRB writes a burst into the input buffer of a rank's PIM unit, RDB reads a burst of its results;
+    neither touches a bank.
+    """
 
     ACT = 0
     PRE = 1
@@ -26,15 +30,18 @@ class Op(IntEnum):
     PREAB = 6
     MACAB = 7
     REFAB = 8
+    WRB = 9
+    RDB = 10
 
 
 ALL_BANK = frozenset({Op.ACTAB, Op.PREAB, Op.MACAB, Op.REFAB})
-COLUMN = frozenset({Op.RD, Op.WR, Op.MACAB})
+UNIT = frozenset({Op.WRB, Op.RDB})
+COLUMN = frozenset({Op.RD, Op.WR, Op.MACAB}) | UNIT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
-    """One command. All-bank commands leave out group and bank, those without a row leave out row.
+    """One command. Those of all banks or of none leave out group and bank; without a row, row.
 
     Parameters
     ----------
@@ -62,6 +69,8 @@ def touched_banks(timing: Timing, command: Command) -> tuple[int, ...]:
     """Return the banks of the rank that a command acts on, counted through all groups."""
     if command.op in ALL_BANK:
         return tuple(range(timing.banks))
+    if command.op in UNIT:
+        return ()
     bank = command.group * timing.banks_per_group + command.bank
     if command.op is Op.REFPB:
         step = timing.banks // timing.banks_per_refresh

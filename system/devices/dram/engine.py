@@ -8,11 +8,11 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from ahasd.system.devices.dram.commands import Command, Encoded, Op, decoded
+from ahasd.system.devices.dram.commands import UNIT, Command, Encoded, Op, decoded
 from ahasd.system.devices.dram.rules import Constraint, minima
 from ahasd.system.devices.dram.timing import Timing
 
-NEEDS_REFRESHED = frozenset({Op.ACT, Op.ACTAB, Op.RD, Op.WR, Op.MACAB})
+NEEDS_REFRESHED = frozenset({Op.ACT, Op.ACTAB, Op.RD, Op.WR, Op.MACAB, *UNIT})
 """Commands that a rank refuses while its refreshes are too far behind."""
 
 

@@ -36,20 +36,22 @@ class Constraint(IntEnum):
     CCD_S = 12
     CCD_L = 13
     MAC = 14
-    RTW = 15
-    WTR_S = 16
-    WTR_L = 17
-    CS_SAME = 18
-    CS_RTW = 19
-    CS_WTR = 20
-    RRD_S = 21
-    RRD_L = 22
-    FAW = 23
-    RFC_AB = 24
-    RFC_PB = 25
-    PBR_PBR = 26
-    PBR_ACT = 27
-    REFI = 28
+    WRB_MAC = 15
+    MAC_RDB = 16
+    RTW = 17
+    WTR_S = 18
+    WTR_L = 19
+    CS_SAME = 20
+    CS_RTW = 21
+    CS_WTR = 22
+    RRD_S = 23
+    RRD_L = 24
+    FAW = 25
+    RFC_AB = 26
+    RFC_PB = 27
+    PBR_PBR = 28
+    PBR_ACT = 29
+    REFI = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,9 @@ class Rule:
 
 _PRECHARGE = (Op.PRE, Op.PREAB)
 _FROM_CLOSED = (Op.ACT, Op.ACTAB, Op.REFAB, Op.REFPB)
+# On the data bus a burst is a burst, from a bank or from a PIM unit.
+_READ = (Op.RD, Op.RDB)
+_WRITE = (Op.WR, Op.WRB)
 
 
 def _rule(
@@ -85,23 +90,25 @@ RULES = (
     _rule(Constraint.PPD, _PRECHARGE, _PRECHARGE, "rank"),
     _rule(Constraint.RTP, (Op.RD, Op.MACAB), _PRECHARGE, "bank"),
     _rule(Constraint.WR, (Op.WR,), _PRECHARGE, "bank"),
-    _rule(Constraint.CCD_S, (Op.RD,), (Op.RD,), "rank"),
-    _rule(Constraint.CCD_S, (Op.WR,), (Op.WR,), "rank"),
+    _rule(Constraint.CCD_S, _READ, _READ, "rank"),
+    _rule(Constraint.CCD_S, _WRITE, _WRITE, "rank"),
     _rule(Constraint.CCD_L, (Op.RD,), (Op.RD, Op.MACAB), "group"),
     _rule(Constraint.CCD_L, (Op.WR,), (Op.WR,), "group"),
     _rule(Constraint.CCD_L, (Op.MACAB,), (Op.RD, Op.WR), "group"),
     _rule(Constraint.MAC, (Op.MACAB,), (Op.MACAB,), "rank"),
-    _rule(Constraint.RTW, (Op.RD,), (Op.WR,), "rank"),
-    _rule(Constraint.WTR_S, (Op.WR,), (Op.RD,), "rank"),
+    _rule(Constraint.WRB_MAC, (Op.WRB,), (Op.MACAB,), "rank"),
+    _rule(Constraint.MAC_RDB, (Op.MACAB,), (Op.RDB,), "rank"),
+    _rule(Constraint.RTW, _READ, _WRITE, "rank"),
+    _rule(Constraint.WTR_S, _WRITE, _READ, "rank"),
     _rule(Constraint.WTR_L, (Op.WR,), (Op.RD, Op.MACAB), "group"),
-    _rule(Constraint.CS_SAME, (Op.RD,), (Op.RD,), "other_rank"),
-    _rule(Constraint.CS_SAME, (Op.WR,), (Op.WR,), "other_rank"),
-    _rule(Constraint.CS_RTW, (Op.RD,), (Op.WR,), "other_rank"),
-    _rule(Constraint.CS_WTR, (Op.WR,), (Op.RD,), "other_rank"),
+    _rule(Constraint.CS_SAME, _READ, _READ, "other_rank"),
+    _rule(Constraint.CS_SAME, _WRITE, _WRITE, "other_rank"),
+    _rule(Constraint.CS_RTW, _READ, _WRITE, "other_rank"),
+    _rule(Constraint.CS_WTR, _WRITE, _READ, "other_rank"),
     _rule(Constraint.RRD_S, (Op.ACT,), (Op.ACT, Op.REFPB), "rank"),
     _rule(Constraint.RRD_L, (Op.ACT,), (Op.ACT,), "group"),
     Rule(constraint=Constraint.FAW, earlier=(Op.ACT,), later=(Op.ACT,), scope="rank", count=4),
-    _rule(Constraint.RFC_AB, (Op.REFAB,), (*_FROM_CLOSED, Op.PREAB), "rank"),
+    _rule(Constraint.RFC_AB, (Op.REFAB,), (*_FROM_CLOSED, Op.PREAB, Op.WRB, Op.RDB), "rank"),
     _rule(Constraint.RFC_PB, (Op.REFPB,), (*_FROM_CLOSED, Op.PREAB), "bank"),
     _rule(Constraint.PBR_PBR, (Op.REFPB,), (Op.REFPB,), "rank"),
     _rule(Constraint.PBR_ACT, (Op.REFPB,), (Op.ACT,), "rank"),
@@ -133,6 +140,9 @@ def minima(timing: Timing) -> dict[Constraint, int]:
         Constraint.CCD_S: t.t_ccd_s,
         Constraint.CCD_L: t.t_ccd_l,
         Constraint.MAC: t.t_mac,
+        # The unit multiplies what has arrived in whole.
+        Constraint.WRB_MAC: write_data_end,
+        Constraint.MAC_RDB: t.t_mac_rdb,
         Constraint.RTW: read_to_write + t.t_rtw_gap,
         Constraint.WTR_S: write_data_end + t.t_wtr_s,
         Constraint.WTR_L: t.wl + t.burst_max + t.t_wtr_l,

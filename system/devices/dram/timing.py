@@ -92,6 +92,7 @@ class Intervals(TomlModel):
     t_ccd_s: Interval
     t_ccd_l: Interval
     t_mac: Interval
+    t_mac_rdb: Interval
     t_rtw_gap: Interval
     t_wtr_s: Interval
     t_wtr_l: Interval
@@ -161,6 +162,8 @@ class Timing:
         RD or MACab to precharge; end of write data to precharge.
     t_ccd_s, t_ccd_l, t_mac
         Column command to column command: other group, same group; MACab to MACab.
+    t_mac_rdb
+        MACab to the RDB of its results: the depth of the PIM unit.
     t_rtw_gap
         Idle cycles of the data bus between the data of a RD and of a WR in one rank.
     t_wtr_s, t_wtr_l
@@ -213,6 +216,7 @@ class Timing:
     t_ccd_s: int
     t_ccd_l: int
     t_mac: int
+    t_mac_rdb: int
     t_rtw_gap: int
     t_wtr_s: int
     t_wtr_l: int

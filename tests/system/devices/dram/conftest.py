@@ -46,6 +46,8 @@ class Traffic:
         row = rng.randrange(3)
         if rng.random() < 0.05:
             return Command(op=rng.choice(list(Op)), row=row, **at_bank)
+        if rng.random() < {"columns": 0.25, "gang": 0.15}.get(self.kind, 0.08):
+            return Command(op=rng.choice([Op.WRB, Op.RDB]), **where)
         rows = self.rows.setdefault((channel, rank), {})
         if self.kind == "gang" and len(rows) < t.banks and rng.random() < 0.9:
             bank = next(each for each in range(t.banks) if each not in rows)

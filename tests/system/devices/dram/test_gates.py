@@ -5,6 +5,7 @@ The value under test is made so long that nothing else binds; what it must add u
 here, by the definitions of JESD209-5, JESD235 and JESD238.
 """
 
+import itertools
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -41,7 +42,7 @@ def gates():
     c = Constraint
     act, pre, rd, wr = at(Op.ACT), at(Op.PRE), at(Op.RD), at(Op.WR)
     actab, preab, macab, refab = at(Op.ACTAB), at(Op.PREAB), at(Op.MACAB), at(Op.REFAB)
-    refpb = at(Op.REFPB)
+    refpb, wrb, rdb = at(Op.REFPB), at(Op.WRB), at(Op.RDB)
     every_bank = [at(Op.ACT, f"{group}.{bank}") for group in range(4) for bank in range(4)]
 
     rcd = {"t_rcd_rd": LONG}, {"t_rcd_wr": LONG}, {"t_rcd_ab": LONG}
@@ -79,10 +80,20 @@ def gates():
     for op, other in ((rd, Op.RD), (wr, Op.WR)):
         yield Gate(c.CCD_S, [*two, op], at(other, "1.0"), lambda t: LONG, ccd)
         yield Gate(c.CCD_L, [*same_group, op], at(other, "0.1"), lambda t: LONG, ccd_l)
+    # Bursts of banks and of the PIM unit share the data bus.
+    for column in (rd, wr):
+        unit = rdb if column is rd else wrb
+        yield Gate(c.CCD_S, [act, column], unit, lambda t: LONG, ccd)
+        yield Gate(c.CCD_S, [act, unit], column, lambda t: LONG, ccd)
+        yield Gate(c.CCD_S, [unit], unit, lambda t: LONG, ccd)
     yield Gate(c.CCD_L, [actab, rd], macab, lambda t: LONG, ccd_l)
     yield Gate(c.CCD_L, [actab, macab], rd, lambda t: LONG, ccd_l)
     yield Gate(c.CCD_L, [actab, macab], wr, lambda t: LONG, ccd_l)
     yield Gate(c.MAC, [actab, macab], macab, lambda t: LONG, {"t_mac": LONG})
+
+    # The last burst of inputs has arrived WL + BL after its command.
+    yield Gate(c.WRB_MAC, [actab, wrb], macab, lambda t: LONG + t.burst, {"wl": LONG, "rl": LONG})
+    yield Gate(c.MAC_RDB, [actab, macab], rdb, lambda t: LONG, {"t_mac_rdb": LONG})
 
     gap = {"t_rtw_gap": LONG}
     wtr = {"t_wtr_s": LONG, "t_wtr_l": LONG}
@@ -94,16 +105,22 @@ def gates():
     )
     yield Gate(c.WTR_L, [actab, wr], macab, lambda t: t.wl + t.burst_max + LONG, wtr_l)
 
+    for setup, read, write in (([act], rd, wrb), ([act], rdb, wr), ([], rdb, wrb)):
+        yield Gate(c.RTW, [*setup, read], write, lambda t: t.rl + t.burst + LONG - t.wl, gap)
+        yield Gate(c.WTR_S, [*setup, write], read, lambda t: t.wl + t.burst + LONG, wtr)
+
     ranks = [act, at(Op.ACT, rank=1)]
     cs = {"t_cs": LONG}
-    for op, other in ((rd, Op.RD), (wr, Op.WR)):
-        yield Gate(c.CS_SAME, [*ranks, op], at(other, rank=1), lambda t: t.burst + LONG, cs)
-    yield Gate(
-        c.CS_RTW, [*ranks, rd], at(Op.WR, rank=1), lambda t: t.rl + t.burst + LONG - t.wl, cs
-    )
-    yield Gate(
-        c.CS_WTR, [*ranks, wr], at(Op.RD, rank=1), lambda t: t.wl + t.burst + LONG - t.rl, cs
-    )
+    for read in (Op.RD, Op.RDB):
+        for write in (Op.WR, Op.WRB):
+            setup, late = [*ranks, at(read)], at(write, rank=1)
+            yield Gate(c.CS_RTW, setup, late, lambda t: t.rl + t.burst + LONG - t.wl, cs)
+            setup, late = [*ranks, at(write)], at(read, rank=1)
+            yield Gate(c.CS_WTR, setup, late, lambda t: t.wl + t.burst + LONG - t.rl, cs)
+    for alike in ((Op.RD, Op.RDB), (Op.WR, Op.WRB)):
+        for first, later in itertools.product(alike, alike):
+            setup, late = [*ranks, at(first)], at(later, rank=1)
+            yield Gate(c.CS_SAME, setup, late, lambda t: t.burst + LONG, cs)
 
     rrd = {"t_rrd_s": LONG, "t_rrd_l": LONG}
     yield Gate(c.RRD_S, [act], at(Op.ACT, "1.0"), lambda t: LONG, rrd)
@@ -113,7 +130,7 @@ def gates():
     faw = {"t_faw": LONG, "t_rc": LONG}
     yield Gate(c.FAW, four, at(Op.ACT, "0.2"), lambda t: LONG, faw, -4)
 
-    for later in (act, actab, refab, refpb, preab):
+    for later in (act, actab, refab, refpb, preab, wrb, rdb):
         yield Gate(c.RFC_AB, [refab], later, lambda t: LONG, {"t_rfc_ab": LONG})
     for later in (act, actab, refab, preab):
         yield Gate(c.RFC_PB, [refpb], later, lambda t: LONG, {"t_rfc_pb": LONG})
@@ -176,6 +193,18 @@ def test_a_bank_refreshed_alone_is_busy_for_its_refresh_in_the_next_round(timing
             at(Op.RD, rank=1),
             {"t_mac": LONG, "t_ccd_l": LONG, "t_cs": LONG},
         ),
+        # A unit's inputs and results are those of its own rank, and no banks' columns.
+        (
+            [at(Op.ACTAB), at(Op.WRB, rank=1)],
+            at(Op.MACAB),
+            {"wl": LONG, "rl": LONG},
+        ),
+        ([at(Op.ACTAB), at(Op.MACAB)], at(Op.RDB, rank=1), {"t_mac_rdb": LONG}),
+        ([at(Op.ACTAB), at(Op.RDB)], at(Op.MACAB), {"t_ccd_l": LONG}),
+        ([at(Op.ACTAB), at(Op.MACAB)], at(Op.WRB), {"t_mac": LONG, "t_ccd_l": LONG}),
+        ([at(Op.ACT), at(Op.RDB)], at(Op.PREAB), {"t_rtp": LONG}),
+        ([at(Op.ACT), at(Op.WRB)], at(Op.PREAB), {"t_wr": LONG}),
+        ([at(Op.REFAB)], at(Op.WRB, rank=1), {"t_rfc_ab": LONG}),
     ],
 )
 def test_a_constraint_ends_at_its_scope(timing, make_engine, setup, probe, changes):

@@ -54,7 +54,10 @@ KERNEL_MUTANTS = {
         "ranks[place, R_DUE] += sizes[S_REFI]\n",
         "ranks[place, R_DUE] += 0\n",
     ),
-    "ranks share no data bus": ("if other != place:", "if other < 0:"),
+    "other ranks share the data bus as the own one": ("if other != place:", "if other < 0:"),
+    "a MAC waits for no inputs": ("ranks[place, R_WRB], minima, K_WRB_MAC", "NEVER, minima, K_MAC"),
+    "results are there at once": ("R_MAC], minima, K_MAC_RDB", "R_MAC], minima, K_CCD_S"),
+    "results of a unit cross no bus": ("ranks[place, R_RDB] = at", "ranks[place, R_RDB] = NEVER"),
     "a bank may be refreshed twice in a round": (
         "ranks[place, R_REFRESHED] |= 1 << (bank % step)",
         "ranks[place, R_REFRESHED] |= 0",
@@ -84,7 +87,8 @@ def mutant(monkeypatch, name, before, after):
     source = (files(package) / f"{name}.py").read_text(encoding="utf-8")
     assert source.count(before) >= 1
     source = source.replace(before, after).replace(
-        "from numba import njit", "njit = lambda *_, **__: lambda function: function"
+        "from ahasd.system.devices.dram.compiling import compiled",
+        "compiled = lambda function: function",
     )
     module = ModuleType(f"mutant_of_{name}")
     monkeypatch.setitem(sys.modules, module.__name__, module)

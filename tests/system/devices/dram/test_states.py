@@ -3,7 +3,7 @@
 
 import pytest
 
-from ahasd.system.devices.dram.commands import Command, Op, encoded
+from ahasd.system.devices.dram.commands import Command, Op, encoded, touched_banks
 from ahasd.system.devices.dram.engine import BankStateError, Fault, RefreshOverdueError
 from ahasd.system.devices.dram.rules import Constraint
 
@@ -91,11 +91,21 @@ def test_a_round_of_single_refreshes_ends_with_the_last_bank_or_a_full_refresh(t
     engine.run(round_[:1])
 
 
+def test_a_pim_unit_is_written_and_read_whatever_the_banks_do(timing, make_engine):
+    units = [Command(op=Op.WRB), Command(op=Op.RDB)]
+    for before in ([], [ACT], [Command(op=Op.ACTAB, row=5)]):
+        engine = make_engine(timing)
+        engine.run([*before, *units])
+        assert touched_banks(timing, units[0]) == ()
+        assert engine.open_row(0, 0, 0) == (5 if before else None)
+
+
 def test_an_overdue_refresh_stops_all_but_precharge_and_refresh(timing, make_engine):
     engine = make_engine(timing)
     engine.run([ACT, RD])
     latest = 9 * timing.t_refi
-    for command in (RD, Command(op=Op.WR, row=5), OTHER):
+    units = Command(op=Op.WRB), Command(op=Op.RDB)
+    for command in (RD, Command(op=Op.WR, row=5), OTHER, *units):
         with pytest.raises(RefreshOverdueError, match=f"legal up to cycle {latest}") as refusal:
             engine.issue(command, latest + 1)
         assert refusal.value.latest == latest
