@@ -6,12 +6,16 @@ striped over all channels, so that the NPU reads it at full bandwidth: it takes 
 multiple of the channel count that holds its weights and its keys/values, from the top rank down.
 The draft (DLM) is striped over the others. The NPU streams the very copy that the PIM ranks hold;
 nothing is stored twice. Stripes are taken as even to one byte.
+
+With an offload tier, weights of the target that find no place lie there. Then the draft keeps the
+fewest ranks that hold it, and the target gets the others.
 """
 
 from dataclasses import dataclass
 
 from ahasd import UserError
 from ahasd.system.devices.markdown import markdown_table
+from ahasd.system.devices.offload import Offload
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
 
@@ -26,11 +30,18 @@ class Share:
     """Keys and values of the whole planned context, bytes."""
     mask: int
     """Ranks that hold it, bit r for rank r; 0 where none is left."""
+    spilled_bytes: int = 0
+    """Weights that lie on the offload tier, bytes."""
 
     @property
     def total_bytes(self) -> int:
         """Weights and keys/values, bytes."""
         return self.weight_bytes + self.kv_bytes
+
+    @property
+    def resident_bytes(self) -> int:
+        """What of them its ranks must hold, bytes."""
+        return self.total_bytes - self.spilled_bytes
 
     @property
     def ranks(self) -> int:
@@ -40,7 +51,11 @@ class Share:
     @property
     def bytes_per_rank(self) -> int:
         """Bytes used in each of its ranks, rounded up; everything where it has no rank."""
-        return -(-self.total_bytes // max(self.ranks, 1))
+        return -(-self.resident_bytes // max(self.ranks, 1))
+
+    def missing_bytes(self, rank_capacity_bytes: int) -> int:
+        """Bytes that find no place in its ranks."""
+        return max(0, self.resident_bytes - self.ranks * rank_capacity_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +73,8 @@ class RankMap:
     rank_capacity_bytes: int
     draft_ranks: int
     """Ranks whose bandwidth drafts: those of the draft, or all by the platform's `dlm_ranks`."""
+    offload_bytes: int = 0
+    """Capacity of the offload tier, bytes; 0 without one."""
 
     @property
     def dlm_mask(self) -> int:
@@ -83,34 +100,53 @@ class RankMap:
         Raises
         ------
         UserError
-            The pair exceeds the memory, or the draft what the target leaves; says by how much.
+            The pair exceeds the memory, or the draft what the target leaves; says by how much, with
+            the map as a note.
         """
-        need = self.draft.total_bytes + self.target.total_bytes
+        missing = self._missing()
+        if missing:
+            error = UserError(missing)
+            error.add_note(self.as_table())
+            raise error
+
+    def _missing(self) -> str:
+        """Return what is missing, and what can be done; empty if everything fits."""
+        spilled = self.target.spilled_bytes
+        need = self.draft.resident_bytes + self.target.resident_bytes
         have = self.rank_count * self.rank_capacity_bytes
         remedy = (
             "choose a smaller pair, a shorter context, platform.kv_bytes = 1 "
             "or a larger platform.pim.rank_capacity_bytes"
         )
+        if spilled and spilled > self.offload_bytes:
+            return (
+                f"{self.draft.model} + {self.target.model} do not fit on {self.platform} and its "
+                f"offload tier: {size_text(spilled - self.offload_bytes)} of "
+                f"{size_text(spilled)} that spill missing (tier "
+                f"{size_text(self.offload_bytes)}); {remedy}"
+            )
         if need > have:
-            raise UserError(
+            return (
                 f"{self.draft.model} + {self.target.model} do not fit on {self.platform}: "
-                f"{_size(need - have)} of {_size(need)} missing (weights, and keys/values of "
-                f"{self.context_tokens} tokens; memory {_size(have)}); {remedy}"
+                f"{size_text(need - have)} of {size_text(need)} missing (weights, and keys/values "
+                f"of {self.context_tokens} tokens; memory {size_text(have)}); {remedy}"
             )
         if not self.draft.ranks:
-            raise UserError(
+            return (
                 f"{self.draft.model} has no rank left beside {self.target.model} on "
                 f"{self.platform}: the target is striped over all channels, which takes all "
                 f"{self.rank_count} ranks; choose more platform.pim.ranks than channels"
             )
-        left = self.draft.ranks * self.rank_capacity_bytes
-        if self.draft.total_bytes > left:
-            raise UserError(
-                f"{self.draft.model} does not fit beside {self.target.model} on {self.platform}: "
-                f"{_size(self.draft.total_bytes - left)} of {_size(self.draft.total_bytes)} "
-                f"missing ({self.draft.ranks} of {self.rank_count} ranks left, {_size(left)}); "
-                f"{remedy}"
-            )
+        for share, other in ((self.draft, self.target), (self.target, self.draft)):
+            missing = share.missing_bytes(self.rank_capacity_bytes)
+            if missing:
+                left = share.ranks * self.rank_capacity_bytes
+                return (
+                    f"{share.model} does not fit beside {other.model} on {self.platform}: "
+                    f"{size_text(missing)} of {size_text(share.resident_bytes)} missing "
+                    f"({share.ranks} of {self.rank_count} ranks left, {size_text(left)}); {remedy}"
+                )
+        return ""
 
     def as_table(self) -> str:
         """Return the map as a Markdown table, fit or not. Sizes in GB = 1e9 bytes."""
@@ -123,16 +159,32 @@ class RankMap:
                 f"{share.weight_bytes / 1e9:.2f}",
                 f"{share.kv_bytes / 1e9:.2f}",
                 f"{share.bytes_per_rank / 1e9:.2f}",
-                f"{max(0, share.total_bytes - share.ranks * capacity) / 1e9:.2f}",
+                f"{capacity / 1e9:.2f}",
+                f"{share.spilled_bytes / 1e9:.2f}",
+                f"{share.missing_bytes(capacity) / 1e9:.2f}",
             )
             for role, share in (("draft", self.draft), ("target", self.target))
         ]
-        header = ("model", "ranks", "mask", "weights GB", "KV GB", "per rank GB", "missing GB")
+        header = (
+            "model",
+            "ranks",
+            "mask",
+            "weights GB",
+            "KV GB",
+            "per rank GB",
+            "rank holds GB",
+            "offloaded GB",
+            "missing GB",
+        )
         return markdown_table(header, rows)
 
 
 def rank_map(
-    platform: Platform, draft: ModelShape, target: ModelShape, context_tokens: int
+    platform: Platform,
+    draft: ModelShape,
+    target: ModelShape,
+    context_tokens: int,
+    offload: Offload | None = None,
 ) -> RankMap:
     """Place both models, or say what is missing.
 
@@ -144,19 +196,25 @@ def rank_map(
         The model that the PIM drafts with, and the one that the NPU verifies with.
     context_tokens
         Longest context of the run, prompt included, at least 1.
+    offload
+        Where weights of the target go that find no place; None refuses them.
 
     Raises
     ------
     UserError
         The pair does not fit, or a model was not made for so long a context.
     """
-    placed = plan_ranks(platform, draft, target, context_tokens)
+    placed = plan_ranks(platform, draft, target, context_tokens, offload)
     placed.check()
     return placed
 
 
 def plan_ranks(
-    platform: Platform, draft: ModelShape, target: ModelShape, context_tokens: int
+    platform: Platform,
+    draft: ModelShape,
+    target: ModelShape,
+    context_tokens: int,
+    offload: Offload | None = None,
 ) -> RankMap:
     """Place both models as `rank_map` does, without refusing what does not fit.
 
@@ -183,6 +241,13 @@ def plan_ranks(
     per_round = pim.channels * pim.rank_capacity_bytes
     rounds = -(-(target.weight_bytes + target_kv_bytes) // per_round)
     tlm_ranks = min(rounds * pim.channels, pim.ranks)
+    spilled_bytes = 0
+    if offload:
+        draft_rounds = -(-(draft.weight_bytes + draft_kv_bytes) // per_round)
+        tlm_ranks = max(0, min(tlm_ranks, pim.ranks - draft_rounds * pim.channels))
+        homeless = target.weight_bytes + target_kv_bytes - tlm_ranks * pim.rank_capacity_bytes
+        # Only weights spill: keys and values are written every pass.
+        spilled_bytes = min(max(0, homeless), target.weight_bytes)
     dlm_ranks = pim.ranks - tlm_ranks
     dlm_mask = (1 << dlm_ranks) - 1
     return RankMap(
@@ -199,14 +264,17 @@ def plan_ranks(
             weight_bytes=target.weight_bytes,
             kv_bytes=target_kv_bytes,
             mask=(1 << pim.ranks) - 1 - dlm_mask,
+            spilled_bytes=spilled_bytes,
         ),
         rank_count=pim.ranks,
         rank_capacity_bytes=pim.rank_capacity_bytes,
         draft_ranks=pim.ranks if platform.dlm_ranks == "all" else dlm_ranks,
+        offload_bytes=offload.capacity_bytes if offload else 0,
     )
 
 
-def _size(size_bytes: int) -> str:
+def size_text(size_bytes: int) -> str:
+    """Return a size with four digits and a decimal unit."""
     scale, unit = next(
         (scale, unit)
         for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))

@@ -84,7 +84,6 @@ def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
         (["run", "test", "--lockstep", "--backend", "golden"], "lockstep compares with golden"),
         (["gen", "edc", "--module", "../evil"], "module name '../evil' is no plain Verilog"),
         (["run", "missing.toml"], "missing.toml"),
-        (["run", "test", "--dlm", "palm-8b", "--tlm", "palm-62b"], "do not fit on mobile-paper"),
         (["run", "test", "--name", "a/b"], "name: 'a/b' is no folder name"),
         (["gen", "tvx"], "unknown unit 'tvx'"),
         (["gen", "edc", "--config", "x"], "no configuration 'x'"),
@@ -104,6 +103,16 @@ def test_bad_input_is_one_line_and_code_2_and_writes_nothing(arguments, message,
     assert told.err.startswith("error: ")
     assert told.err.count("\n") == 1
     assert message in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_fit_is_told_in_one_line_with_the_rank_map_below(capsys, tmp_path):
+    assert main(["run", "test", "--dlm", "palm-8b", "--tlm", "palm-62b"]) == 2
+    first, header, _, draft, target = capsys.readouterr().err.splitlines()
+    assert first.startswith("error: palm-8b + palm-62b do not fit on mobile-paper: ")
+    assert header.split()[1:4] == ["model", "|", "ranks"]
+    assert draft.split()[1:6] == ["palm-8b", "(draft)", "|", "0", "|"]
+    assert target.split()[1:8] == ["palm-62b", "(target)", "|", "16", "|", "0xFFFF", "|"]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except (UserError, CycloptsError) as error:
             told = " ".join(str(error).split()).replace("Unused Tokens", "unexpected arguments")
-            print(f"error: {told}", file=sys.stderr)
+            print(f"error: {told}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
             return 2
         return result if isinstance(result, int) else 0
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@ import pytest
 
 from ahasd import UserError
 from ahasd.system.devices.capacity import plan_ranks, rank_map
+from ahasd.system.devices.offload import Offload
 from ahasd.system.model import ModelShape, load_model
 from ahasd.system.platform import load_platform
 
@@ -66,6 +67,8 @@ def test_palm_8b_and_62b_do_not_fit_and_the_message_says_by_how_much():
     assert "memory 68.72 GB" in text
     assert "choose a smaller pair" in text
     assert "\n" not in text
+    planned = plan_ranks(load_platform("mobile-paper"), *shapes, 1024)
+    assert caught.value.__notes__ == [planned.as_table()]
 
 
 @pytest.mark.parametrize(
@@ -134,10 +137,15 @@ def test_a_plan_shows_what_is_missing_where_a_map_refuses():
     planned = plan_ranks(load_platform("mobile-paper"), *shapes, 1024)
     header, _, draft, target = (line.split() for line in planned.as_table().splitlines())
     assert " ".join(header) == (
-        "| model | ranks | mask | weights GB | KV GB | per rank GB | missing GB |"
+        "| model | ranks | mask | weights GB | KV GB | per rank GB | rank holds GB | offloaded GB "
+        "| missing GB |"
     )
-    assert " ".join(draft) == "| palm-8b (draft) | 0 | 0x0000 | 8.63 | 0.03 | 8.67 | 8.67 |"
-    assert " ".join(target) == "| palm-62b (target) | 16 | 0xFFFF | 62.50 | 0.07 | 3.91 | 0.00 |"
+    assert " ".join(draft) == (
+        "| palm-8b (draft) | 0 | 0x0000 | 8.63 | 0.03 | 8.67 | 4.29 | 0.00 | 8.67 |"
+    )
+    assert " ".join(target) == (
+        "| palm-62b (target) | 16 | 0xFFFF | 62.50 | 0.07 | 3.91 | 4.29 | 0.00 | 0.00 |"
+    )
     assert planned.used_bytes == (planned.target.bytes_per_rank,) * 16
 
 
@@ -167,3 +175,67 @@ def test_a_context_the_model_was_not_made_for_is_refused(context, culprit):
 
 def test_the_longest_context_of_a_model_is_accepted():
     rank_map(load_platform("mobile-paper"), load_model("opt-1.3b"), load_model("opt-6.7b"), 2048)
+
+
+TIER = Offload(bandwidth_gb_s=1.0, capacity_bytes=10_000)
+
+
+def test_a_tier_changes_nothing_where_everything_fits():
+    shapes = shape("d", 100), shape("t", 3000)
+    assert rank_map(platform(), *shapes, 1, TIER).target == rank_map(platform(), *shapes, 1).target
+    draft, target = load_model("palm-8b"), load_model("palm-30b")
+    assert rank_map(load_platform("mobile-paper"), draft, target, 1024, TIER).target.ranks == 8
+
+
+@pytest.mark.parametrize(
+    ("draft_bytes", "tlm_ranks", "spilled"),
+    [
+        (1998, 6, 9002 - 6000),  # with its keys and values just full on two ranks
+        (1999, 4, 9002 - 4000),
+        (5998, 2, 9002 - 2000),
+    ],
+)
+def test_what_the_target_lacks_beside_the_draft_lies_on_the_tier(draft_bytes, tlm_ranks, spilled):
+    placed = rank_map(platform(), shape("d", draft_bytes), shape("t", 9000), 1, TIER)
+    assert placed.target.ranks == tlm_ranks
+    assert placed.draft.ranks == 8 - tlm_ranks
+    assert placed.target.spilled_bytes == spilled
+    assert placed.target.bytes_per_rank == 1000
+    assert placed.draft.spilled_bytes == 0
+    assert f" {spilled / 1e9:.2f} |" in placed.as_table()
+
+
+def test_a_tier_that_is_too_small_is_refused_by_a_byte():
+    shapes = shape("d", 1998), shape("t", 9000)
+    fits = Offload(bandwidth_gb_s=1.0, capacity_bytes=3002)
+    assert rank_map(platform(), *shapes, 1, fits).target.spilled_bytes == 3002
+    small = Offload(bandwidth_gb_s=1.0, capacity_bytes=3001)
+    with pytest.raises(
+        UserError, match=r"and its offload tier: 1 bytes of 3\.002 kB that spill missing"
+    ):
+        rank_map(platform(), *shapes, 1, small)
+
+
+def test_a_draft_that_exceeds_the_memory_does_not_spill():
+    with pytest.raises(UserError, match=r"d \+ t do not fit on mobile-paper: 1.008 kB of 9.008 kB"):
+        rank_map(platform(), shape("d", 9000, 6), shape("t", 100), 1, TIER)
+    # It fits the memory, but leaves the target's keys and values no rank.
+    with pytest.raises(UserError, match=r"t does not fit beside d .* 2 bytes of 2 bytes missing"):
+        rank_map(platform(), shape("d", 7000), shape("t", 100), 1, TIER)
+
+
+def test_keys_and_values_do_not_spill():
+    draft, target = shape("d", 3000, 2), shape("t", 1000, 200)
+    placed = rank_map(platform(), draft, target, 20, TIER)
+    assert (placed.target.ranks, placed.target.spilled_bytes) == (4, 1000)
+    with pytest.raises(UserError, match=r"t does not fit beside d .* 200 bytes of 4.2 kB missing"):
+        rank_map(platform(), draft, target, 21, TIER)
+
+
+def test_palm_62b_streams_2_5_gb_and_what_the_draft_rounds_up_to():
+    tier = Offload(bandwidth_gb_s=25.0, capacity_bytes=2**35)
+    shapes = load_model("palm-8b"), load_model("palm-62b")
+    placed = rank_map(load_platform("mobile-paper"), *shapes, 1024, tier)
+    assert (placed.draft.ranks, placed.target.ranks) == (4, 12)
+    # 62.495 GB of weights and 0.067 of keys and values less twelve ranks of 4.295.
+    assert placed.target.spilled_bytes / 1e9 == pytest.approx(62.562 - 51.540, abs=0.002)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether models fit a device with one memory, such as a GPU."""
+
+from dataclasses import dataclass
+
+from ahasd import UserError
+from ahasd.system.devices.capacity import Share, size_text
+from ahasd.system.devices.markdown import markdown_table
+from ahasd.system.devices.offload import Offload
+from ahasd.system.model import ModelShape
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryFit:
+    """What lies in one memory, fit or not."""
+
+    device: str
+    usable_bytes: int
+    context_tokens: int
+    shares: tuple[Share, ...]
+
+    @property
+    def total_bytes(self) -> int:
+        """Weights and keys/values of all models, bytes."""
+        return sum(share.total_bytes for share in self.shares)
+
+    @property
+    def missing_bytes(self) -> int:
+        """Bytes that find no place."""
+        return max(0, self.total_bytes - self.usable_bytes)
+
+    def spilled_bytes(self, offload: Offload | None) -> int:
+        """Return the weights that go to the offload tier, bytes; 0 if everything fits.
+
+        Raises
+        ------
+        UserError
+            Something is missing and there is no tier, it is too small, or keys and values alone
+            exceed the memory; the table is a note.
+        """
+        missing = self.missing_bytes
+        if not missing:
+            return 0
+        names = " + ".join(share.model for share in self.shares)
+        told = (
+            f"{names} do not fit on {self.device}: {size_text(missing)} of "
+            f"{size_text(self.total_bytes)} missing (weights, and keys/values of "
+            f"{self.context_tokens} tokens; usable {size_text(self.usable_bytes)}); "
+        )
+        remedy = "choose smaller models, a shorter context or an offload tier"
+        if offload:
+            spillable = min(
+                offload.capacity_bytes, sum(share.weight_bytes for share in self.shares)
+            )
+            if missing <= spillable:
+                return missing
+            remedy = (
+                f"the offload tier takes {size_text(spillable)} of weights, and keys/values never: "
+                "choose smaller models, a shorter context or a larger tier"
+            )
+        error = UserError(told + remedy)
+        error.add_note(self.as_table())
+        raise error
+
+    def as_table(self) -> str:
+        """Return the models and what they need as a Markdown table. Sizes in GB = 1e9 bytes."""
+        rows = [
+            (
+                share.model,
+                f"{share.weight_bytes / 1e9:.2f}",
+                f"{share.kv_bytes / 1e9:.2f}",
+                f"{share.total_bytes / 1e9:.2f}",
+            )
+            for share in self.shares
+        ]
+        rows.append((f"{self.device} holds", "", "", f"{self.usable_bytes / 1e9:.2f}"))
+        rows.append(("missing", "", "", f"{self.missing_bytes / 1e9:.2f}"))
+        return markdown_table(("model", "weights GB", "KV GB", "total GB"), rows)
+
+
+def fit(
+    device: str,
+    usable_bytes: int,
+    shapes: tuple[ModelShape, ...],
+    context_tokens: int,
+    kv_bytes: int,
+) -> MemoryFit:
+    """Return what models need of a device's memory.
+
+    Parameters
+    ----------
+    device
+        Name in messages.
+    usable_bytes
+        What the runtime leaves of the memory, bytes.
+    shapes
+        Models that are resident together.
+    context_tokens
+        Longest context of the run, prompt included.
+    kv_bytes
+        Bytes of one key or value element.
+    """
+    return MemoryFit(
+        device=device,
+        usable_bytes=usable_bytes,
+        context_tokens=context_tokens,
+        shares=tuple(
+            Share(
+                model=shape.name,
+                weight_bytes=shape.weight_bytes,
+                kv_bytes=context_tokens * shape.kv_bytes_per_token(kv_bytes),
+                mask=1,
+            )
+            for shape in shapes
+        ),
+    )
