@@ -122,18 +122,19 @@ def test_only_just_below_the_floor_is_below():
         check_floor(made)
 
 
-# Pair, draft length, tokens/s, and mJ/token low, mid, high of a calculation by hand that was made
-# before this code, for 204.8 GB/s to the NPU, acceptance 0.75 a token and a context of 1024.
+# Pair, draft length, tokens/s, mJ/token low, mid, high, and floor of the target alone with 3.3
+# tokens a pass, of a calculation by hand that was made before this code, for 204.8 GB/s to the NPU,
+# acceptance 0.75 a token and a context of 1024. Its standby is at most 1.0 W, ours 2.3 W.
 BY_HAND = [
-    ("opt-1.3b", "opt-6.7b", 6, 69.7, (100, 138, 203)),
-    ("llama2-7b", "llama2-13b", 5, 27.0, (237, 331, 495)),
-    ("palm-8b", "palm-62b", 8, 8.4, (852, 1174, 1717)),
+    ("opt-1.3b", "opt-6.7b", 6, 69.7, (100, 138, 203), 8.9),
+    ("llama2-7b", "llama2-13b", 5, 27.0, (237, 331, 495), 17.2),
+    ("palm-8b", "palm-62b", 8, 8.4, (852, 1174, 1717), 83.6),
 ]
 
 
-@pytest.mark.parametrize(("draft", "target", "length", "rate", "by_hand"), BY_HAND)
+@pytest.mark.parametrize(("draft", "target", "length", "rate", "by_hand", "floor"), BY_HAND)
 def test_a_synchronous_round_takes_what_a_calculation_by_hand_gives(
-    draft, target, length, rate, by_hand
+    draft, target, length, rate, by_hand, floor
 ):
     dlm, tlm = load_model(draft), load_model(target)
     drafted, read = dlm.read_bytes(1024, 1), tlm.read_bytes(1024, 1)
@@ -153,10 +154,13 @@ def test_a_synchronous_round_takes_what_a_calculation_by_hand_gives(
     check_floor(made)
     low, mid, high = (made[level]["wall"]["mj_per_token"] for level in LEVELS)
     assert low <= by_hand[1] <= high
-    assert by_hand[0] <= mid <= by_hand[2]
-    # The floor by hand: the target alone, 3.3 tokens a pass.
-    floor = 8 * tlm.bytes_per_pass * 0.55e-9 / 3.3
-    assert made["floor_mj_per_token"] > floor * 3.3 / round_tokens
+    assert (low, mid, high) == (
+        pytest.approx(by_hand[0], rel=0.01),
+        pytest.approx(by_hand[1], rel=0.04),
+        pytest.approx(by_hand[2], rel=0.12),
+    )
+    alone = report(booked, 1, 33, MOBILE, 10 * tlm.bytes_per_pass)
+    assert alone["floor_mj_per_token"] == pytest.approx(floor, rel=0.02)
 
 
 def test_a_gpu_needs_no_rows_for_what_it_lacks():
