@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators between the matrix products: what a model needs, and their time on AAUs or on the NPU.
+
+A PIM unit multiplies and adds. Softmax, normalisation, activation and the choice of a token need
+more: an AAU in each rank, or a trip to the NPU, whose vector unit does them. A trip takes what the
+matrix product before left in the ranks over the channel, and brings the operator's results back.
+So trips follow from the operators: four a layer, or three where attention and feed-forward share
+one normalised input, and two for the token. Residual additions travel with the normalisation after
+them. Rotary positions are no trip: a rotation by known angles is a product with a 2 x 2 matrix,
+which the multipliers of the PIM units do; their time for it is left out.
+
+Elements travel as FP16. With AAUs, rank n works on its slice of a vector or on its heads; where
+a vector is spread over ranks, each hands out a partial state of 32 bytes (maximum and sums), and
+all get the merged one.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ahasd.rtl.aau.params import AauParams, Operation
+from ahasd.system.devices.work import Events, Phase, Task
+from ahasd.system.model import ModelShape
+from ahasd.system.platform import Npu
+
+ELEMENT_BYTES = 2
+STATE_BYTES = 32
+_TWO_PASSES = (Operation.LAYERNORM, Operation.RMSNORM, Operation.SOFTMAX)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """One operator on one token.
+
+    Parameters
+    ----------
+    operation
+        What is done.
+    vectors, length
+        Vectors and elements of each. Softmax has one vector a head; others have whole rows of
+        the model, or two where two rows are added.
+    fetched, returned
+        Elements that a trip to the NPU brings there and back; both 0 where the operator needs no
+        trip or travels with another.
+    layers
+        Times that the token meets it.
+    """
+
+    operation: Operation
+    vectors: int
+    length: int
+    fetched: int = 0
+    returned: int = 0
+    layers: int = 1
+
+    @property
+    def elements(self) -> int:
+        """Elements of one token, all layers."""
+        return self.layers * self.vectors * self.length
+
+    @property
+    def element_passes(self) -> int:
+        """Elements, each as often as a unit of one element a lane and cycle reads it."""
+        return self.elements * (2 if self.operation in _TWO_PASSES else 1)
+
+    @property
+    def is_trip(self) -> bool:
+        """Whether it goes to the NPU where there is no AAU."""
+        return self.fetched > 0
+
+
+def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
+    """Return the operators that one token needs.
+
+    Parameters
+    ----------
+    shape
+        The model.
+    attended
+        Keys that its attention sees, its own included.
+
+    Raises
+    ------
+    ValueError
+        `attended` is below 1.
+    """
+    if attended < 1:
+        raise ValueError(f"attended = {attended} must be at least 1: a token sees itself")
+    width = shape.d_model
+    norm = Operation(shape.norm)
+    norms = 1 if shape.parallel_block else 2
+    # Attention and feed-forward end in one addition each, and in a parallel block at one place.
+    arriving = 2 if shape.parallel_block else 1
+    scores = shape.heads * attended
+    inner = shape.ffn_dim
+    rows: list[Operator] = [
+        *[
+            Operator(
+                operation=norm,
+                vectors=1,
+                length=width,
+                fetched=arriving * width,
+                returned=width,
+                layers=shape.layers,
+            )
+        ]
+        * norms,
+        Operator(operation=Operation.ADD, vectors=2, length=width, layers=shape.layers),
+        Operator(
+            operation=Operation.SOFTMAX,
+            vectors=shape.heads,
+            length=attended,
+            fetched=scores,
+            returned=scores,
+            layers=shape.layers,
+        ),
+        Operator(
+            operation=Operation(shape.activation),
+            vectors=1,
+            length=inner,
+            fetched=(shape.ffn_matrices - 1) * inner,
+            returned=inner,
+            layers=shape.layers,
+        ),
+        Operator(operation=norm, vectors=1, length=width, fetched=width, returned=width),
+        # What returns is one token and its statistics, as long as a partial state.
+        Operator(
+            operation=Operation.STATISTICS,
+            vectors=1,
+            length=shape.vocab,
+            fetched=shape.vocab,
+            returned=STATE_BYTES // ELEMENT_BYTES,
+        ),
+    ]
+    if not shape.learned_positions:
+        rotated = (shape.heads + shape.kv_heads) * shape.head_dim
+        rows.append(
+            Operator(operation=Operation.ROPE, vectors=1, length=rotated, layers=shape.layers)
+        )
+    return tuple(rows)
+
+
+def trips(shape: ModelShape) -> int:
+    """Return the trips to the NPU that one step needs without AAUs, whatever its rows."""
+    return sum(each.layers for each in operators(shape, 1) if each.is_trip)
+
+
+def on_aau(
+    shape: ModelShape,
+    rows: int,
+    context: int,
+    *,
+    params: AauParams,
+    ranks: int,
+    period_ps: int,
+    transfer_ps: Callable[[int], int],
+) -> Task:
+    """Return the operators of one step on the AAUs of the ranks that hold the model.
+
+    Parameters
+    ----------
+    shape
+        The model.
+    rows
+        Tokens of the step, each of which sees the ones before it: 1 in a draft step.
+    context
+        Tokens in the cache before the step.
+    params
+        The AAU of each rank.
+    ranks
+        Ranks that share the work.
+    period_ps
+        Clock period of the AAUs, ps.
+    transfer_ps
+        Picoseconds that a number of bytes takes over the channels.
+
+    Returns
+    -------
+    Task
+        Phases `transfer` (partial states) and `nonlinear`, which follow one another.
+
+    Raises
+    ------
+    ValueError
+        `rows`, `ranks` or `period_ps` is below 1, or `context` is negative.
+    """
+    for name, value in (("ranks", ranks), ("period_ps", period_ps)):
+        if value < 1:
+            raise ValueError(f"{name} = {value} must be at least 1")
+    cycles = merges = passes = 0
+    for each in _step(shape, rows, context):
+        # More ranks than vectors: a vector is spread over some of them.
+        slices = max(1, ranks // each.vectors)
+        at_once = -(-each.vectors * slices // ranks)
+        length = -(-each.length // slices)
+        cycles += each.layers * at_once * params.cycles(each.operation, length)
+        passes += each.element_passes
+        if slices > 1 and each.operation in (*_TWO_PASSES, Operation.STATISTICS):
+            merges += each.layers * each.vectors * slices
+    sent = merges * STATE_BYTES
+    return Task(
+        phases=(
+            Phase(name="transfer", memory_ps=transfer_ps(2 * sent)),
+            Phase(name="nonlinear", compute_ps=cycles * period_ps),
+        ),
+        events=Events(aau_ops=passes, read_bytes=sent, write_bytes=sent),
+    )
+
+
+def on_npu(
+    shape: ModelShape,
+    rows: int,
+    context: int,
+    *,
+    npu: Npu,
+    transfer_ps: Callable[[int], int],
+) -> Task:
+    """Return the operators of one step as trips of the PIM ranks to the NPU.
+
+    Arguments as for `on_aau`; all rows of a step share its trips.
+
+    Returns
+    -------
+    Task
+        Phases `transfer` (there and back) and `nonlinear` (vector unit, and what a trip takes
+        beside), which follow one another: nothing of a step can go on meanwhile.
+
+    Raises
+    ------
+    ValueError
+        `rows` is below 1 or `context` is negative.
+    """
+    fetched = returned = passes = 0
+    for each in _step(shape, rows, context):
+        passes += each.element_passes
+        fetched += each.layers * each.fetched * ELEMENT_BYTES
+        returned += each.layers * each.returned * ELEMENT_BYTES
+    waiting_ps = trips(shape) * npu.round_trip_ns * 1000
+    return Task(
+        phases=(
+            Phase(name="transfer", memory_ps=transfer_ps(fetched + returned)),
+            Phase(name="nonlinear", compute_ps=waiting_ps + vector_ps(npu, passes)),
+        ),
+        events=Events(vector_ops=passes, read_bytes=fetched, write_bytes=returned),
+    )
+
+
+def step_passes(shape: ModelShape, rows: int, context: int) -> int:
+    """Return the elements that pass the vector unit in one step; arguments as for `on_aau`.
+
+    Raises
+    ------
+    ValueError
+        `rows` is below 1 or `context` is negative.
+    """
+    _check(rows, context)
+    # Linear in the keys that are seen, so that all rows come from the first and the last.
+    first, last = (
+        sum(each.element_passes for each in operators(shape, context + row)) for row in (1, rows)
+    )
+    return rows * (first + last) // 2
+
+
+def vector_ps(npu: Npu, element_passes: int) -> int:
+    """Return the time of the NPU's vector unit, ps; it takes full lines of elements."""
+    return -(-element_passes // npu.vector_elements_per_cycle) * npu.period_ps
+
+
+def _step(shape: ModelShape, rows: int, context: int) -> Iterator[Operator]:
+    _check(rows, context)
+    for row in range(rows):
+        yield from operators(shape, context + row + 1)
+
+
+def _check(rows: int, context: int) -> None:
+    if rows < 1:
+        raise ValueError(f"rows = {rows} must be at least 1")
+    if context < 0:
+        raise ValueError(f"context = {context} must not be negative")
