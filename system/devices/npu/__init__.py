@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NPU: systolic arrays, scratchpad tiling with double buffering, forward passes."""
