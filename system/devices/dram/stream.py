@@ -4,7 +4,7 @@
 A stream is played in segments that differ in their rows only. What a segment does depends on the
 channel's state before it (`Engine.save`: cycles counted from now, rows from the segment's own) and
 on the refreshes that come first. Two things are therefore skipped, and both exactly, since their
-cycles and commands are added and not estimated: a segment whose state, phase and refreshes were
+cycles and commands are added and not estimated: a segment whose state, kind and refreshes were
 simulated before; and all whole periods, once the banks and the time left to the next refresh are
 what they were at an earlier boundary.
 """
@@ -61,6 +61,8 @@ class Pattern(Protocol):
     segments: int
     bytes: int
     tail_cycles: int
+    period: int
+    """Segments after which all repeats, but for rows and the end of the stream."""
 
     def segment(self, index: int, *, fresh: bool, last: bool) -> Encoded:
         """Return the commands of a segment, the stream's last if so told.
@@ -69,8 +71,11 @@ class Pattern(Protocol):
         """
         ...
 
-    def phase(self, index: int) -> int:
-        """Return a number that is equal for segments that differ in their rows only."""
+    def kind(self, index: int) -> int:
+        """Return a number that is equal for segments that differ in their rows only.
+
+        The row that follows is equally far from theirs, too.
+        """
         ...
 
     def base_row(self, index: int) -> int:
@@ -123,6 +128,7 @@ class SequentialRead:
         self.channel, self.rank = channel, rank
         self.bytes = bursts * timing.burst_bytes
         self.tail_cycles = timing.rl + timing.burst
+        self.period = timing.banks_per_group
         self._timing = timing
         self._first = first_segment
         self._last_bursts = bursts - per_segment * (self.segments - 1)
@@ -131,37 +137,37 @@ class SequentialRead:
 
     def segment(self, index: int, *, fresh: bool, last: bool) -> Encoded:
         """Return a segment's reads with the precharges before and the activates after it."""
-        kind = self.phase(index), fresh, last
+        kind = self.kind(index), fresh, last
         if kind not in self._templates:
             self._templates[kind] = self._template(*kind)
         commands = self._templates[kind].copy()
         commands[:, -1] += self.base_row(index)
         return commands
 
-    def _template(self, phase: int, fresh: bool, last: bool) -> Encoded:
+    def _template(self, turn: int, fresh: bool, last: bool) -> Encoded:
         """Return a segment's commands with rows counted from its own."""
         groups = self._timing.bank_groups
         half = self._per_segment // 2
         spacing = half // (groups + 1)
         reads = self._last_bursts if last else self._per_segment
         # (position among the reads, command); the sort is stable, so equal positions keep order.
-        placed = [(read, self._command(Op.RD, read % groups, phase)) for read in range(reads)]
+        placed = [(read, self._command(Op.RD, read % groups, turn)) for read in range(reads)]
         for group in range(groups):
             if fresh:
-                placed.append((-1, self._command(Op.ACT, group, phase)))
+                placed.append((-1, self._command(Op.ACT, group, turn)))
             else:
-                placed.append((spacing * (group + 1), self._command(Op.PRE, group, phase - 1)))
+                placed.append((spacing * (group + 1), self._command(Op.PRE, group, turn - 1)))
             if not last:
                 position = half + spacing * group
-                placed.append((position, self._command(Op.ACT, group, phase + 1)))
+                placed.append((position, self._command(Op.ACT, group, turn + 1)))
         placed.sort(key=lambda each: each[0])
         return np.array([command for _, command in placed], np.int64)
 
-    def _command(self, op: Op, group: int, phase: int) -> tuple[int, ...]:
-        row, bank = divmod(phase, self._timing.banks_per_group)
+    def _command(self, op: Op, group: int, turn: int) -> tuple[int, ...]:
+        row, bank = divmod(turn, self._timing.banks_per_group)
         return op, self.channel, self.rank, group, bank, row
 
-    def phase(self, index: int) -> int:
+    def kind(self, index: int) -> int:
         """Return which bank of each group is read."""
         return (self._first + index) % self._timing.banks_per_group
 
@@ -201,6 +207,7 @@ class AllBankMac:
         self.segments = rows
         self.bytes = rows * timing.banks * timing.row_bytes
         self.tail_cycles = timing.t_rp_ab
+        self.period = 1
         self._first = first_row
         self._template = np.zeros((timing.bursts_per_row + 2, FIELDS), np.int64)
         self._template[:, 0] = Op.MACAB
@@ -213,7 +220,7 @@ class AllBankMac:
         commands[:, -1] = self._first + index
         return commands
 
-    def phase(self, index: int) -> int:
+    def kind(self, index: int) -> int:
         """Return 0: all segments differ in their row only."""
         return 0
 
@@ -276,7 +283,7 @@ class _Player:
         if self._refresh:
             refreshes = max(0, (self._now - self._due) // timing.t_refi + 1)
         self._due += refreshes * timing.t_refi
-        key = self._pattern.phase(self.index), refreshes, self.index == 0, self._state
+        key = self._pattern.kind(self.index), refreshes, self.index == 0, self._state
         step = self._steps.get(key) if self._skip and not last else None
         # A known step says nothing of refreshes that are overdue: the engine shall refuse those.
         latest = self._due + engine.minima[Constraint.REFI]
@@ -313,7 +320,7 @@ class _Player:
 
     def _skip_periods(self) -> None:
         """Skip whole periods if banks and refresh are where they were at an earlier boundary."""
-        mark = self._pattern.phase(self.index), self._state, self._due - self._now
+        mark = self.index % self._pattern.period, self._state, self._due - self._now
         here = self.index, self._now, self._commands, self._refreshes
         there = self._marks.setdefault(mark, here)
         if there is here:

@@ -69,8 +69,8 @@ STREAM_MUTANTS = {
     "the phase of the refreshes is ignored": ("self._due - self._now\n", "0\n"),
     "the state of the banks is ignored": (", self.index == 0, self._state", ", False, 0"),
     "a known segment forgets the refresh before it": (
-        "key = self._pattern.phase(self.index), refreshes,",
-        "key = self._pattern.phase(self.index), 0,",
+        "key = self._pattern.kind(self.index), refreshes,",
+        "key = self._pattern.kind(self.index), 0,",
     ),
     "a period too many is skipped": (") // segments", ") // segments + 1"),
     "skipped periods take no time": ("self._now += times * cycles", "self._now += 0 * cycles"),
