@@ -28,6 +28,7 @@ from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import SCHEMES, Scheme, load_config
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.tables import TABLES
+from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document
@@ -141,6 +142,7 @@ def ports(unit: str) -> str:
 
 GENERATED: dict[str, Callable[[], str]] = {
     **TABLES,
+    **ENERGY_TABLES,
     "units": units,
     "schemes": schemes,
     "run": run_output,

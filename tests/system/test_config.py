@@ -109,7 +109,7 @@ def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
             "ahasd has no configuration 'huge'; choose one of paper",
         ),
         ({"edc.explore": "9"}, "edc.explore = 9: must be a whole number >= 0 and <= 7"),
-        ({"platform": "desktop"}, "unknown platform 'desktop': choose one of mobile-paper"),
+        ({"platform": "desktop"}, "unknown platform 'desktop': choose one of mobile-jedec"),
         ({"tlm": "gpt-9"}, "unknown model 'gpt-9': choose one of"),
         ({"platform.pim.clock_mhz": "333"}, "333 MHz is not a whole number of picoseconds"),
         ({"backend.ahasd": "fpga"}, "backend.ahasd = 'fpga': must be 'golden', 'pysim' or 'rtl'"),
