@@ -11,8 +11,11 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.ahasd.params import AhasdParams
 from ahasd.rtl.configs import UNITS
+from ahasd.system.devices.command import Unit
+from ahasd.system.devices.dram.sharing import Policy
 from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
@@ -97,6 +100,54 @@ class Hardware(TomlModel):
     def params(self) -> AhasdParams:
         """Parameters of the top."""
         return UNITS["ahasd"].configurations[self.configuration]
+
+
+class Memory(TomlModel):
+    """How the devices and the memory between them are modelled."""
+
+    fidelity: Literal["command", "analytic"] = Field(
+        default="command", description="times from memory commands, or from rates"
+    )
+    refresh: bool = Field(
+        default=True, description="false: a memory that keeps for ever; command level only"
+    )
+    contention: bool = Field(
+        default=True, description="NPU and PIM delay each other on channels and ranks"
+    )
+    arbiter: Policy = Field(default="fair", description="who goes first on a shared channel")
+    slot_cycles: int = Field(
+        default=4096, ge=1, le=10**6, description="memory cycles of a slot, for arbiter slots"
+    )
+    patience_cycles: int = Field(
+        default=64,
+        ge=1,
+        le=10**6,
+        description="memory cycles by which a command may be put off, for arbiter fair",
+    )
+
+    @property
+    def contends(self) -> bool:
+        """Whether tasks delay each other."""
+        return self.contention and self.fidelity == "command"
+
+
+class Nonlinear(TomlModel):
+    """Where the PIM's operators between the matrix products run."""
+
+    unit: Unit = Field(
+        default="aau",
+        description="AAUs in the ranks, trips to the NPU, or none: they are left out",
+    )
+    lanes: int = Field(default=16, ge=1, le=64, description="lanes of an AAU, a power of two")
+
+    @model_validator(mode="after")
+    def _lanes_exist(self) -> "Nonlinear":
+        self.params()
+        return self
+
+    def params(self) -> AauParams:
+        """Return the AAU's parameters."""
+        return AauParams(lanes=self.lanes)
 
 
 class Edc(TomlModel):
@@ -207,6 +258,9 @@ class RunConfig(TomlModel):
     draft: AnyRuleOptions
     verification: Verification = Verification()
     hardware: Hardware = Hardware()
+    memory: Memory = Memory()
+    nonlinear: Nonlinear = Nonlinear()
+    energy: str = Field(default="mobile", description="energy of every event, by name or path")
     edc: Edc = Edc()
     tvc: Tvc = Tvc()
     gtsu: Gtsu = Gtsu()

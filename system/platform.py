@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from ahasd.system.devices.offload import Offload
 from ahasd.system.toml import TomlModel, load
 
 _GIGA = 10**9
@@ -174,6 +175,9 @@ class Platform(TomlModel):
     )
     kv_bytes: int = Field(default=2, ge=1, le=2, description="bytes of one key or value element")
     dram: str = Field(default="lpddr5-6400", description="memory: its timing file, by name or path")
+    offload: Offload | None = Field(
+        default=None, description="slower memory for target weights that do not fit"
+    )
     pim: Pim = Field(description="table of the processing-in-memory ranks")
     npu: Npu = Field(description="table of the neural processing unit")
 
@@ -183,12 +187,16 @@ class Platform(TomlModel):
         return self.pim.ranks * self.pim.rank_capacity_bytes
 
     @property
-    def offchip_bytes_s(self) -> Fraction:
-        """Bytes a second that the NPU reads, all paths together, derated."""
+    def offchip_peak_bytes_s(self) -> Fraction:
+        """Bytes a second that the NPU reads at most as printed, all paths together."""
         scope = self.npu.offchip_scope
         paths = {"total": 1, "per_channel": self.pim.channels, "per_rank": self.pim.ranks}[scope]
-        bandwidth = _exact(self.npu.offchip_bandwidth_gb_s) * _GIGA
-        return bandwidth * paths * _exact(self.npu.offchip_efficiency)
+        return _exact(self.npu.offchip_bandwidth_gb_s) * _GIGA * paths
+
+    @property
+    def offchip_bytes_s(self) -> Fraction:
+        """Bytes a second that the NPU reads, all paths together, derated."""
+        return self.offchip_peak_bytes_s * _exact(self.npu.offchip_efficiency)
 
 
 def load_platform(name_or_path: str, overrides: Mapping[str, object] | None = None) -> Platform:

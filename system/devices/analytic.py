@@ -4,8 +4,8 @@
 A step takes as long as its slowest resource. Charged: weights and keys/values read from memory,
 matrix arithmetic, weight load of the arrays.
 
-Not charged: non-linear operators and their round trips, prefill, writes of keys and values,
-refresh and row changes beyond the platform's efficiency factors, contention between NPU and PIM for
+Not charged: non-linear operators and their round trips, writes of keys and values, refresh and row
+changes beyond the platform's efficiency factors, contention between NPU and PIM for
 channels and ranks, task switches, and the arithmetic of attention scores. The last makes grouped
 heads look better than they are where a PIM unit is limited by its multipliers.
 """
@@ -13,6 +13,8 @@ heads look better than they are where a PIM unit is limited by its multipliers.
 from fractions import Fraction
 from typing import Literal
 
+from ahasd.system.devices.npu.passes import pass_events
+from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
 
@@ -72,11 +74,7 @@ class AnalyticDevices:
             self._preverify_mac = _ps_per_unit(pim.rank_mac_s * efficiency * tlm_ranks)
         self._dram = _ps_per_unit(platform.offchip_bytes_s)
         self._mac = _ps_per_unit(npu.mac_s)
-        # The same for every pass: all weights enter the arrays once, however many rows stream by.
-        self._weight_load_ps = 0
-        if not npu.ideal_array:
-            per_byte = _ps_per_unit(npu.weight_load_bytes_s)
-            self._weight_load_ps = _time_ps(target_shape.bytes_per_pass, per_byte)
+        self._load = None if npu.ideal_array else _ps_per_unit(npu.weight_load_bytes_s)
 
     def draft_step_ps(self, context: int) -> int:
         """Return the time of one draft token with `context` tokens in the cache, ps.
@@ -140,6 +138,38 @@ class AnalyticDevices:
         """
         return max(self.pass_terms_ps(rows, context).values())
 
+    def draft(self, context: int) -> Task:
+        """Return one draft step; errors as `draft_step_ps`."""
+        events = self._pim_events(self.draft_shape, 1, context)
+        return _task(self.draft_step_ps(context), events)
+
+    def verify(self, rows: int, context: int) -> Task:
+        """Return one NPU pass; parameters and errors as `pass_ps`."""
+        events = pass_events(self.platform, self.target_shape, rows, context)
+        return _task(self.pass_ps(rows, context), events)
+
+    def preverify(self, rows: int, context: int) -> Task:
+        """Return one pre-verification; parameters and errors as `preverify_ps`."""
+        events = self._pim_events(self.target_shape, rows, context)
+        return _task(self.preverify_ps(rows, context), events)
+
+    def prefill(self, rows: int) -> Task:
+        """Return the way of a prompt of `rows` tokens through both models on the NPU."""
+        time_ps, events = 0, Events()
+        for shape in (self.target_shape, self.draft_shape):
+            time_ps += max(self._terms_ps(shape, rows, 0).values())
+            events += pass_events(self.platform, shape, rows, 0, logit_rows=1)
+        return _task(time_ps, events)
+
+    def _pim_events(self, shape: ModelShape, rows: int, context: int) -> Events:
+        kv_bytes = self.platform.kv_bytes
+        read = shape.read_bytes(context, kv_bytes)
+        return Events(
+            pim_read_bytes=read,
+            pim_macs=rows * read,
+            write_bytes=rows * shape.kv_bytes_per_token(kv_bytes),
+        )
+
     def pass_limit(self, rows: int, context: int) -> Limit:
         """Return which term makes `pass_ps`; of equal ones the first of `pass_terms_ps`."""
         terms = self.pass_terms_ps(rows, context)
@@ -147,17 +177,24 @@ class AnalyticDevices:
 
     def pass_terms_ps(self, rows: int, context: int) -> dict[Limit, int]:
         """Return the time of every resource in one pass, ps; arguments as for `pass_ps`."""
+        return self._terms_ps(self.target_shape, rows, context)
+
+    def _terms_ps(self, shape: ModelShape, rows: int, context: int) -> dict[Limit, int]:
         if rows < 1:
             raise ValueError(f"rows = {rows} must be at least 1")
         _check_context(context)
-        read = self.target_shape.read_bytes(context, self.platform.kv_bytes)
-        # One multiply-accumulate a weight and row.
-        macs = self.target_shape.bytes_per_pass * rows
+        weights = shape.bytes_per_pass
         return {
-            "dram": _time_ps(read, self._dram),
-            "compute": _time_ps(macs, self._mac),
-            "weight_load": self._weight_load_ps,
+            "dram": _time_ps(shape.read_bytes(context, self.platform.kv_bytes), self._dram),
+            # One multiply-accumulate a weight and row.
+            "compute": _time_ps(weights * rows, self._mac),
+            # The same for every pass: all weights enter the arrays once, however many rows.
+            "weight_load": _time_ps(weights, self._load) if self._load else 0,
         }
+
+
+def _task(time_ps: int, events: Events) -> Task:
+    return Task(phases=(Phase(name="all", memory_ps=time_ps),), events=events)
 
 
 def _check_context(context: int) -> None:

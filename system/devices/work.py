@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What devices are given to do, and what of it costs energy."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, fields
 
 
@@ -69,11 +70,18 @@ class Phase:
         Time on the memory while nobody else uses it, ps.
     compute_ps
         Time of the units that work meanwhile, ps.
+    channel_bytes
+        Bytes that cross the memory channels meanwhile.
+    traffic
+        What its commands look like, for whoever says how fast it is beside another; None uses no
+        memory.
     """
 
     name: str
     memory_ps: int = 0
     compute_ps: int = 0
+    channel_bytes: int = 0
+    traffic: Hashable = None
 
     @property
     def alone_ps(self) -> int:

@@ -13,7 +13,7 @@ been seen before, everything since then repeats, and the rates of the lanes are 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +27,8 @@ from ahasd.system.devices.dram.stream import Pattern
 Policy = Literal["fair", "npu-first", "pim-first", "slots"]
 User = Literal["npu", "pim"]
 
-MAX_REFRESHES = 4096
+MAX_REFRESHES = 512
 """Refreshes of the first lane after which a search for a period ends."""
-
-
-class RepeatingPattern(Pattern, Protocol):
-    """A pattern whose phases repeat."""
-
-    period: int
-    """Segments after which they do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +40,14 @@ class Lane:
     user
         Who wants it.
     pattern
-        What it does, again and again.
+        What it does, again and again; not shorter than a period.
+    rank
+        Where, whatever the pattern's own place.
     """
 
     user: User
-    pattern: RepeatingPattern
+    pattern: Pattern
+    rank: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +58,31 @@ class Arbiter:
     ----------
     policy
         `npu-first`, `pim-first`: the other's command may go only where it takes the command bus
-        from none of the first's, and a rank that both want is the first's for ever. `fair`: of
-        commands that are legal at once, that lane's goes which has waited longest; a rank goes to
-        the lane that had it for the shorter time. `slots`: time is cut into slots that belong to
-        both by turns, and so does a rank that both want, from one segment to the next; refreshes
-        need no slot.
+        from none of the first's, and a rank that both want is the first's for ever. `fair`: the
+        command that is legal first goes, of several that lane's which has waited longest; one that
+        the others' commands have put off too long goes before them, and so do further bursts of its
+        lane for as long; a rank goes to the lane that had it for the shorter time. `slots`: time is
+        cut into slots that belong to both by turns, and so does a rank that both want, from one
+        segment to the next; refreshes need no slot.
     slot_cycles
         Length of a slot, clock cycles; at least 1.
+    patience_cycles
+        With `fair`, by how much a command may be put off; at least 1.
 
     Raises
     ------
     ValueError
-        A slot has no length.
+        A number is below 1.
     """
 
     policy: Policy = "fair"
     slot_cycles: int = 4096
+    patience_cycles: int = 64
 
     def __post_init__(self) -> None:
-        if self.slot_cycles < 1:
-            raise ValueError(f"slot_cycles = {self.slot_cycles} must be at least 1")
+        for name in ("slot_cycles", "patience_cycles"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} must be at least 1")
 
     def priority(self, user: User) -> int:
         """Return 0 for whom the policy puts first, else 1; where it puts none first, 0."""
@@ -97,7 +98,7 @@ class Shared:
     cycles
         Its length, clock cycles.
     segments
-        Segments that each lane finished.
+        Segments that each lane passed, a begun one by its share of commands.
     commands
         Commands simulated in all, those before the stretch included.
     is_period
@@ -106,7 +107,7 @@ class Shared:
     """
 
     cycles: int
-    segments: tuple[int, ...]
+    segments: tuple[float, ...]
     commands: int
     is_period: bool
 
@@ -130,17 +131,18 @@ class Templates:
     row_step: int
 
     @classmethod
-    def of(cls, pattern: RepeatingPattern) -> "Templates":
-        """Write a pattern's period out.
+    def of(cls, lane: Lane) -> "Templates":
+        """Write the period of a lane's pattern out.
 
         Raises
         ------
         ValueError
-            The pattern is shorter than a period and the segment that follows it.
+            The pattern is shorter than a period.
         """
-        if pattern.segments <= pattern.period:
+        pattern = lane.pattern
+        if pattern.segments < pattern.period:
             raise ValueError(
-                f"{pattern.segments} segments are too few: a period of {pattern.period} and one more"
+                f"{pattern.segments} segments are no whole period, which has {pattern.period}"
             )
         base = pattern.base_row(0)
         found: list[Encoded] = []
@@ -149,6 +151,7 @@ class Templates:
         for index in range(pattern.period):
             for fresh in (False, True):
                 commands = pattern.segment(index, fresh=fresh, last=False)
+                commands[:, 1:3] = 0, lane.rank
                 commands[:, -1] -= base
                 found.append(commands)
                 bounds[index, int(fresh)] = end, end + len(commands)
@@ -181,13 +184,13 @@ class Sharer(ABC):
     """
 
     def __init__(self, engine: Engine, lanes: Sequence[Lane], arbiter: Arbiter) -> None:
-        ranks = [lane.pattern.rank for lane in lanes]
+        ranks = [lane.rank for lane in lanes]
         if not lanes or max(map(ranks.count, ranks)) > 2:
             raise ValueError(f"lanes on ranks {ranks}: there must be some, at most two on a rank")
         self.lanes = tuple(lanes)
         self.arbiter = arbiter
         self._engine = engine
-        self._templates = [Templates.of(lane.pattern) for lane in lanes]
+        self._templates = [Templates.of(lane) for lane in lanes]
         self._priority = [arbiter.priority(lane.user) for lane in lanes]
         # The lane whose refreshes mark the places where states are compared: never a starved one.
         self._leader = min(range(len(lanes)), key=lambda i: self._priority[i])
@@ -211,8 +214,8 @@ class Sharer(ABC):
         """
 
     @abstractmethod
-    def segments(self) -> tuple[int, ...]:
-        """Return the segments that each lane has finished."""
+    def segments(self) -> tuple[float, ...]:
+        """Return the segments that each lane has passed, a begun one by its share of commands."""
 
     @abstractmethod
     def state(self) -> Hashable:
@@ -229,7 +232,7 @@ def share(sharer: Sharer, *, max_refreshes: int = MAX_REFRESHES) -> Shared:
     max_refreshes
         Refreshes of the leading lane's rank after which to give up.
     """
-    marks: dict[Hashable, tuple[int, tuple[int, ...]]] = {}
+    marks: dict[Hashable, tuple[int, tuple[float, ...]]] = {}
     commands = 0
     first = here = 0, sharer.segments()
     for refresh in range(max_refreshes):
@@ -247,8 +250,8 @@ _MAX_COMMANDS = 2**62
 
 
 def _stretch(
-    there: tuple[int, tuple[int, ...]],
-    here: tuple[int, tuple[int, ...]],
+    there: tuple[int, tuple[float, ...]],
+    here: tuple[int, tuple[float, ...]],
     commands: int,
     *,
     is_period: bool,
@@ -261,20 +264,32 @@ def _stretch(
     )
 
 
+_UNKNOWN = -1
+
+
 @dataclass
 class _Position:
     """Where a lane stands."""
 
     segment: int = 0  # of the period
-    at: int = 0  # next command of its template
-    end: int = 0
+    start: int = 0  # of its template
+    at: int = 0  # next command of that
+    end: int = 1
     offset: int = 0  # rows that the period lies behind the first
     precharge: bool = False  # first
     refreshes: int = 0  # then
     held: int = 0  # cycles for which the rank was this lane's
     since: int = 0  # begin of the segment
     served: int = 0  # serial number of its last command
+    ready: int = _UNKNOWN  # when its next command was legal before others went first
     finished: int = 0  # segments
+
+
+_BURSTS = (Op.RD, Op.WR, Op.RDB, Op.WRB)
+"""Commands that move a burst over the data bus."""
+
+_Head = tuple[int, int, int, Command]
+"""Cycle at which the next command of a lane is legal; serial number of its last; lane; command."""
 
 
 class ReferenceSharer(Sharer):
@@ -284,15 +299,19 @@ class ReferenceSharer(Sharer):
         super().__init__(engine, lanes, arbiter)
         self._at = [_Position() for _ in lanes]
         self._serial = 0
+        self._favoured: int | None = None  # a lane that was put off
+        self._favoured_until = 0  # it may have the data bus
         self._owner: dict[int, int] = {}  # of a rank
         for i in sorted(range(len(lanes)), key=lambda i: self._priority[i]):
-            self._owner.setdefault(lanes[i].pattern.rank, i)
+            self._owner.setdefault(lanes[i].rank, i)
         for i in self._owner.values():
             self._begin(i, closed=True, switched=False)
 
-    def segments(self) -> tuple[int, ...]:
-        """Return the segments that each lane has finished."""
-        return tuple(each.finished for each in self._at)
+    def segments(self) -> tuple[float, ...]:
+        """Return the segments that each lane has passed; see `Sharer`."""
+        return tuple(
+            each.finished + (each.at - each.start) / (each.end - each.start) for each in self._at
+        )
 
     def state(self) -> Hashable:
         """Return all that the future depends on; see `Sharer`."""
@@ -306,14 +325,16 @@ class ReferenceSharer(Sharer):
                 each.precharge,
                 each.refreshes,
                 each.held - min(other.held for other in self._at),
-                now - each.since if self._owner[lane.pattern.rank] == i else 0,
+                now - each.since if self._owner[lane.rank] == i else 0,
                 sum(other.served < each.served for other in self._at),
-                self._engine.refresh_due(0, lane.pattern.rank) - now,
+                None if each.ready == _UNKNOWN else each.ready - now,
+                self._engine.refresh_due(0, lane.rank) - now,
             )
             for i, (each, lane) in enumerate(zip(self._at, self.lanes, strict=True))
         )
         slot = now % (2 * self.arbiter.slot_cycles) if self._has_slots else 0
-        return lanes, tuple(self._owner.items()), slot, self._engine.save(0, 0)
+        favour = None if self._favoured is None else (self._favoured, self._favoured_until - now)
+        return lanes, tuple(self._owner.items()), favour, slot, self._engine.save(0, 0)
 
     def run(self, max_commands: int) -> int:
         """Give commands until a refresh of the leading lane's rank has been given."""
@@ -329,6 +350,7 @@ class ReferenceSharer(Sharer):
         self._serial += 1
         position = self._at[chosen]
         position.served = self._serial
+        position.ready = _UNKNOWN
         if position.precharge:
             position.precharge = False
         elif position.refreshes:
@@ -342,16 +364,20 @@ class ReferenceSharer(Sharer):
 
     def _choose(self) -> tuple[int, Command, int]:
         """Return whose command is next, the command, and its cycle."""
-        heads = []
+        heads: list[_Head] = []
         for i in self._owner.values():
             command = self._head(i)
             cycle = self._engine.bound(command)[0]
             if i in self._slotted and command.op not in (Op.PREAB, Op.REFAB):
                 cycle = self._in_slot(i, cycle)
+            if self._at[i].ready == _UNKNOWN:
+                self._at[i].ready = cycle
             heads.append((cycle, self._at[i].served, i, command))
+        if self.arbiter.policy == "fair":
+            heads = self._fair(heads)
         best = {
             priority: min(each for each in heads if self._priority[each[2]] == priority)
-            for priority in {self._priority[i] for i in self._owner.values()}
+            for priority in {self._priority[each[2]] for each in heads}
         }
         cycle, _, i, command = best[min(best)]
         if len(best) == 2:
@@ -362,6 +388,24 @@ class ReferenceSharer(Sharer):
                 return other, other_command, other_cycle
         return i, command, cycle
 
+    def _fair(self, heads: list["_Head"]) -> list["_Head"]:
+        """Return the commands that may go, those held back for a lane that was put off left out."""
+        patience = self.arbiter.patience_cycles
+        if self._favoured is not None:
+            head = next((each for each in heads if each[2] == self._favoured), None)
+            if head is None or head[3].op not in _BURSTS or head[0] > self._favoured_until:
+                self._favoured = None
+        if self._favoured is None:
+            put_off = [each for each in heads if each[0] - self._at[each[2]].ready >= patience]
+            if not put_off:
+                return heads
+            head = min(put_off, key=lambda each: (self._at[each[2]].ready, each[2]))
+            self._favoured, self._favoured_until = head[2], head[0] + patience
+        (favoured,) = (each for each in heads if each[2] == self._favoured)
+        if favoured[3].op not in _BURSTS:
+            return [favoured]
+        return [each for each in heads if each is favoured or each[3].op not in _BURSTS]
+
     def _in_slot(self, i: int, cycle: int) -> int:
         """Return the first cycle from one on that lies in a slot of the lane's user."""
         length = self.arbiter.slot_cycles
@@ -370,7 +414,7 @@ class ReferenceSharer(Sharer):
 
     def _head(self, i: int) -> Command:
         """Return the next command of a lane."""
-        position, rank = self._at[i], self.lanes[i].pattern.rank
+        position, rank = self._at[i], self.lanes[i].rank
         if position.precharge:
             return Command(op=Op.PREAB, rank=rank)
         if position.refreshes:
@@ -389,8 +433,8 @@ class ReferenceSharer(Sharer):
             position.segment = 0
             position.offset = (position.offset + templates.row_step) % templates.row_modulus
         position.held += self.now() - position.since
-        rank = self.lanes[i].pattern.rank
-        rivals = [j for j, lane in enumerate(self.lanes) if lane.pattern.rank == rank and j != i]
+        rank = self.lanes[i].rank
+        rivals = [j for j, lane in enumerate(self.lanes) if lane.rank == rank and j != i]
         owner = self._next_owner(i, rivals[0]) if rivals else i
         self._owner[rank] = owner
         self._begin(owner, closed=False, switched=owner != i)
@@ -405,12 +449,13 @@ class ReferenceSharer(Sharer):
 
     def _begin(self, i: int, *, closed: bool, switched: bool) -> None:
         """Begin a segment: behind the refreshes that are due, and a precharge if banks are open."""
-        position, rank, now = self._at[i], self.lanes[i].pattern.rank, self.now()
+        position, rank, now = self._at[i], self.lanes[i].rank, self.now()
         overdue = now - self._engine.refresh_due(0, rank)
         position.refreshes = max(0, overdue // self._engine.timing.t_refi + 1)
         position.precharge = switched or position.refreshes > 0
         fresh = int(closed or position.precharge)
-        position.at, position.end = self._templates[i].bounds[position.segment, fresh].tolist()
+        position.start, position.end = self._templates[i].bounds[position.segment, fresh].tolist()
+        position.at = position.start
         position.since = now
 
 
@@ -431,8 +476,8 @@ class FastSharer(Sharer):
         self._bounds = np.concatenate(bounds)
         self._table = np.zeros((len(lanes), sharing_kernel.FIELDS), np.int64)
         for i, (lane, templates) in enumerate(zip(lanes, self._templates, strict=True)):
-            rank = lane.pattern.rank
-            rivals = [j for j in range(len(lanes)) if lanes[j].pattern.rank == rank and j != i]
+            rank = lane.rank
+            rivals = [j for j in range(len(lanes)) if lanes[j].rank == rank and j != i]
             self._table[i, : sharing_kernel.CONSTANTS] = (
                 rank,
                 self._priority[i],
@@ -445,32 +490,50 @@ class FastSharer(Sharer):
                 templates.row_modulus,
             )
         slot = arbiter.slot_cycles if self._has_slots else 0
-        self._sizes = np.array([self._leader, slot], np.int64)
+        patience = arbiter.patience_cycles if arbiter.policy == "fair" else 0
+        self._table[:, sharing_kernel.END] = 1
+        self._table[:, sharing_kernel.READY] = sharing_kernel.UNKNOWN
+        # In the order of the kernel's names.
+        self._numbers = np.array([self._leader, slot, patience, -1, 0], np.int64)
         sharing_kernel.begin(self._table, self._bounds, engine.timing.t_refi, engine.tables)
 
-    def segments(self) -> tuple[int, ...]:
-        """Return the segments that each lane has finished."""
-        return tuple(self._table[:, sharing_kernel.FINISHED].tolist())
+    def segments(self) -> tuple[float, ...]:
+        """Return the segments that each lane has passed; see `Sharer`."""
+        finished, start, at, end = (
+            self._table[:, each]
+            for each in (
+                sharing_kernel.FINISHED,
+                sharing_kernel.START,
+                sharing_kernel.AT,
+                sharing_kernel.END,
+            )
+        )
+        return tuple((finished + (at - start) / (end - start)).tolist())
 
     def state(self) -> Hashable:
         """Return all that the future depends on; see `Sharer`."""
         now = self.now()
         table = self._table[:, sharing_kernel.CONSTANTS : sharing_kernel.FINISHED].copy()
-        held, since, served, owns = (
+        held, since, served, owns, ready = (
             each - sharing_kernel.CONSTANTS
             for each in (
                 sharing_kernel.HELD,
                 sharing_kernel.SINCE,
                 sharing_kernel.SERVED,
                 sharing_kernel.OWNS,
+                sharing_kernel.READY,
             )
         )
         table[:, held] -= table[:, held].min()
         table[:, since] = np.where(table[:, owns], now - table[:, since], 0)
         table[:, served] = np.argsort(np.argsort(table[:, served]))
-        dues = [self._engine.refresh_due(0, lane.pattern.rank) - now for lane in self.lanes]
+        known = table[:, ready] != sharing_kernel.UNKNOWN
+        table[:, ready] = np.where(known, table[:, ready] - now, sharing_kernel.NEVER)
+        dues = [self._engine.refresh_due(0, lane.rank) - now for lane in self.lanes]
         slot = now % (2 * self.arbiter.slot_cycles) if self._has_slots else 0
-        return table.tobytes(), tuple(dues), slot, self._engine.save(0, 0)
+        favoured = int(self._numbers[sharing_kernel.FAVOURED])
+        until = int(self._numbers[sharing_kernel.UNTIL]) - now if favoured >= 0 else 0
+        return table.tobytes(), tuple(dues), (favoured, until), slot, self._engine.save(0, 0)
 
     def run(self, max_commands: int) -> int:
         """Give commands until a refresh of the leading lane's rank has been given."""
@@ -479,7 +542,7 @@ class FastSharer(Sharer):
             self._commands,
             self._bounds,
             self._table,
-            self._sizes,
+            self._numbers,
             self._fast.minima_table,
             self._fast.sizes_table,
             *self._fast.tables,

@@ -9,7 +9,11 @@ from ahasd.system.devices.dram.kernel import (
     O_ACT,
     O_ACTAB,
     O_PREAB,
+    O_RD,
+    O_RDB,
     O_REFAB,
+    O_WR,
+    O_WRB,
     R_DUE,
     S_ACT_COMMAND,
     S_COMMAND,
@@ -22,14 +26,18 @@ from ahasd.system.devices.dram.kernel import (
 RANK, PRIORITY, IS_PIM, RIVAL, IS_SLOTTED, BOUNDS, PERIOD, ROW_STEP, ROW_MODULUS = range(9)
 CONSTANTS = 9
 # where it stands, as `sharing._Position` says,
-SEGMENT, AT, END, OFFSET, PRECHARGE, REFRESHES, HELD, SINCE, SERVED, OWNS = range(9, 19)
+SEGMENT, START, AT, END, OFFSET, PRECHARGE, REFRESHES, HELD, SINCE, SERVED, OWNS, READY = range(
+    9, 21
+)
 # and what it did.
-FINISHED, FIELDS = 19, 20
+FINISHED, FIELDS = 21, 22
 
-LEADER, SLOT = 0, 1
-"""Numbers beside the table: the leading lane; cycles of a slot, 0 without slots."""
+LEADER, SLOT, PATIENCE, FAVOURED, UNTIL = range(5)
+"""Numbers beside the table: the leading lane; cycles of a slot, 0 without slots; of patience, 0
+where nobody is favoured; the lane that is, -1 for none, and until when."""
 
-_NEVER = 2**62
+UNKNOWN = -1
+NEVER = 2**62
 
 
 @compiled
@@ -40,7 +48,8 @@ def _begin(lane, closed, switched, now, due, interval, bounds):
     lane[PRECHARGE] = 1 if switched or refreshes > 0 else 0
     fresh = 1 if closed or lane[PRECHARGE] else 0
     which = lane[BOUNDS] + 2 * lane[SEGMENT] + fresh
-    lane[AT], lane[END] = bounds[which, 0], bounds[which, 1]
+    lane[START], lane[END] = bounds[which, 0], bounds[which, 1]
+    lane[AT] = lane[START]
     lane[SINCE] = now
     lane[OWNS] = 1
 
@@ -81,6 +90,62 @@ def _finish(i, table, bounds, now, slot, interval, ranks):
 
 
 @compiled
+def _is_burst(op):
+    """Tell whether a command moves a burst over the data bus."""
+    return op in (O_RD, O_WR, O_RDB, O_WRB)
+
+
+@compiled
+def _favoured(table, heads, cycles, numbers):
+    """Return the lane that goes before the others because it was put off, -1 if there is none."""
+    favoured = numbers[FAVOURED]
+    if favoured >= 0:
+        ended = not table[favoured, OWNS] or not _is_burst(heads[favoured, 0])
+        if ended or cycles[favoured] > numbers[UNTIL]:
+            favoured = -1
+    if favoured < 0:
+        longest = NEVER
+        for i in range(len(table)):
+            lane = table[i]
+            late = cycles[i] - lane[READY] >= numbers[PATIENCE]
+            if lane[OWNS] and late and lane[READY] < longest:
+                favoured, longest = i, lane[READY]
+                numbers[UNTIL] = cycles[i] + numbers[PATIENCE]
+    numbers[FAVOURED] = favoured
+    return favoured
+
+
+@compiled
+def _chosen(table, heads, cycles, favoured, sizes):
+    """Return the lane whose command is next."""
+    if favoured >= 0 and not _is_burst(heads[favoured, 0]):
+        return favoured
+    first = second = -1
+    for i in range(len(table)):
+        lane = table[i]
+        if not lane[OWNS] or (favoured >= 0 and i != favoured and _is_burst(heads[i, 0])):
+            continue
+        best = first if lane[PRIORITY] == 0 else second
+        if (
+            best < 0
+            or cycles[i] < cycles[best]
+            or (cycles[i] == cycles[best] and lane[SERVED] < table[best, SERVED])
+        ):
+            if lane[PRIORITY] == 0:
+                first = i
+            else:
+                second = i
+    if first < 0:
+        return second
+    if second >= 0:
+        opens = heads[second, 0] == O_ACT or heads[second, 0] == O_ACTAB
+        length = sizes[S_ACT_COMMAND] if opens else sizes[S_COMMAND]
+        if cycles[second] + length <= cycles[first]:
+            return second
+    return first
+
+
+@compiled
 def run(
     max_commands,
     templates,
@@ -98,10 +163,9 @@ def run(
     count = len(table)
     heads = np.zeros((count, templates.shape[1]), np.int64)
     serial = table[:, SERVED].max()
+    cycles = np.zeros(count, np.int64)
     leader, slot = numbers[LEADER], numbers[SLOT]
     for given in range(1, max_commands + 1):
-        first = second = -1
-        first_cycle = second_cycle = _NEVER
         for i in range(count):
             lane = table[i]
             if not lane[OWNS]:
@@ -117,28 +181,22 @@ def run(
             cycle, _ = bound_one(head, minima, sizes, banks, groups, ranks, channels)
             if cycle < 0:
                 return cycle
-            if lane[IS_SLOTTED] and head[0] != O_PREAB and head[0] != O_REFAB:
-                if (cycle // slot) % 2 != lane[IS_PIM]:
-                    cycle = (cycle // slot + 1) * slot
-            if lane[PRIORITY] == 0:
-                if cycle < first_cycle or (
-                    cycle == first_cycle and lane[SERVED] < table[first, SERVED]
-                ):
-                    first, first_cycle = i, cycle
-            elif cycle < second_cycle or (
-                cycle == second_cycle and lane[SERVED] < table[second, SERVED]
-            ):
-                second, second_cycle = i, cycle
-        chosen, cycle = first, first_cycle
-        if second >= 0:
-            opens = heads[second, 0] == O_ACT or heads[second, 0] == O_ACTAB
-            length = sizes[S_ACT_COMMAND] if opens else sizes[S_COMMAND]
-            if first < 0 or second_cycle + length <= first_cycle:
-                chosen, cycle = second, second_cycle
+            refreshes = head[0] == O_PREAB or head[0] == O_REFAB
+            if lane[IS_SLOTTED] and not refreshes and (cycle // slot) % 2 != lane[IS_PIM]:
+                cycle = (cycle // slot + 1) * slot
+            if lane[READY] == UNKNOWN:
+                lane[READY] = cycle
+            cycles[i] = cycle
+        favoured = -1
+        if numbers[PATIENCE] > 0:
+            favoured = _favoured(table, heads, cycles, numbers)
+        chosen = _chosen(table, heads, cycles, favoured, sizes)
+        cycle = cycles[chosen]
         commit_one(heads[chosen], cycle, sizes, banks, groups, ranks, channels)
         serial += 1
         lane = table[chosen]
         lane[SERVED] = serial
+        lane[READY] = UNKNOWN
         if lane[PRECHARGE]:
             lane[PRECHARGE] = 0
         elif lane[REFRESHES]:

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draft steps, passes and pre-verifications at the level of memory commands.
+
+The time of a task alone is that of its commands on the DRAM engine, refresh in between, beside what
+the units need. Of tasks that run side by side the rates come from playing the commands of both on
+the busiest channel under the arbiter (`dram.sharing`): a pair of kinds of work is played once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Literal
+
+from ahasd import UserError
+from ahasd.rtl.aau.params import AauParams
+from ahasd.system.devices import nonlinear
+from ahasd.system.devices.capacity import RankMap
+from ahasd.system.devices.dram.commands import Op
+from ahasd.system.devices.dram.fast import FastEngine
+from ahasd.system.devices.dram.sharing import Arbiter, FastSharer, Lane, share
+from ahasd.system.devices.dram.stream import Pattern, SequentialRead, read_range
+from ahasd.system.devices.dram.timing import Timing, load_timing
+from ahasd.system.devices.machine import ONE, Rates
+from ahasd.system.devices.npu.passes import pass_events, pass_phases
+from ahasd.system.devices.pim.program import Program
+from ahasd.system.devices.pim.step import PimModel, Stream
+from ahasd.system.devices.work import Events, Phase, Task
+from ahasd.system.model import ModelShape
+from ahasd.system.platform import Platform
+
+Unit = Literal["aau", "npu", "none"]
+"""Where the non-linear operators of PIM tasks run; `none` leaves them out."""
+
+NEVER_CYCLES = 2**50
+"""Refresh interval of a memory that is not refreshed."""
+
+_PS_PER_S = 10**12
+_LANE_BURSTS = 64
+_LANE_SEGMENTS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What a phase does to its busiest channel.
+
+    Parameters
+    ----------
+    name
+        Equal for equal traffic.
+    timing
+        One channel with all its ranks, MACab as far apart as the traffic has them.
+    lanes
+        Its streams.
+    """
+
+    name: str
+    timing: Timing = field(compare=False)
+    lanes: tuple[Lane, ...] = field(compare=False)
+
+
+class CommandDevices:
+    """Tasks of both devices, and their rates beside each other.
+
+    Parameters
+    ----------
+    platform
+        The machine.
+    draft_shape, target_shape
+        The models.
+    ranks
+        Where they lie.
+    unit
+        Where the non-linear operators of the PIM run: `aau`, `npu`, or `none` to leave them out.
+    aau
+        The AAU of every rank.
+    arbiter
+        Who goes first on a shared channel; None if nothing contends.
+    refresh
+        Without it the memory forgets: for comparisons.
+
+    Raises
+    ------
+    UserError
+        The platform's memory is unknown or has other channels or ranks than the platform.
+    """
+
+    fidelity = "command"
+
+    def __init__(
+        self,
+        platform: Platform,
+        draft_shape: ModelShape,
+        target_shape: ModelShape,
+        ranks: RankMap,
+        *,
+        unit: Unit = "aau",
+        aau: AauParams | None = None,
+        arbiter: Arbiter | None = None,
+        refresh: bool = True,
+    ) -> None:
+        self.platform = platform
+        self.draft_shape, self.target_shape = draft_shape, target_shape
+        self.timing = memory_timing(platform, refresh=refresh)
+        self.simulated_commands = self.skipped_commands = 0
+        self._ranks = ranks
+        self._unit: Unit = unit
+        self._aau = aau or AauParams()
+        self._arbiter = arbiter
+        everywhere = (1 << platform.pim.ranks) - 1
+        draft_mask = everywhere if platform.dlm_ranks == "all" else ranks.dlm_mask
+        self._draft_ranks = _members(draft_mask)
+        self._target_ranks = _members(ranks.tlm_mask)
+        # One of each: what is asked for again is not played again.
+        self._read_ps = cache(self._read_time_ps)
+        self._model = cache(self._pim_model)
+        self._alone = cache(self._segments_per_cycle)
+        self._pair = cache(self._pair_rates)
+        self._slowest = cache(self._together_factor)
+        self.draft = cache(self._draft)
+        self.verify = cache(self._verify)
+        self.preverify = cache(self._preverify)
+
+    @property
+    def contends(self) -> bool:
+        """Whether tasks delay each other."""
+        return self._arbiter is not None
+
+    @property
+    def peak_bytes_s(self) -> float:
+        """Bytes a second that all channels carry at most."""
+        return float(self.timing.channel_bytes_s * self.timing.channels)
+
+    def _draft(self, context: int) -> Task:
+        """Return one draft step with `context` tokens in the cache; remembered.
+
+        Raises
+        ------
+        ValueError
+            `context` is negative.
+        """
+        return self._pim_task("draft", 1, context)
+
+    def _preverify(self, rows: int, context: int) -> Task:
+        """Return a pass of the target model on its own ranks; remembered.
+
+        Parameters
+        ----------
+        rows
+            Token positions processed.
+        context
+            Tokens in the cache.
+
+        Raises
+        ------
+        ValueError
+            `rows` is below 1 or `context` is negative.
+        """
+        return self._pim_task("target", rows, context)
+
+    def _verify(self, rows: int, context: int) -> Task:
+        """Return a pass of the target model on the NPU; parameters as `preverify`."""
+        return self._npu_task(self.target_shape, rows, context, None)
+
+    def prefill(self, rows: int) -> Task:
+        """Return the prompt's way through both models on the NPU, the target first.
+
+        Parameters
+        ----------
+        rows
+            Length of the prompt, at least 1.
+        """
+        tasks = [
+            self._npu_task(shape, rows, 0, 1) for shape in (self.target_shape, self.draft_shape)
+        ]
+        return Task(
+            phases=tuple(phase for task in tasks for phase in task.phases),
+            events=tasks[0].events + tasks[1].events,
+        )
+
+    def _npu_task(self, shape: ModelShape, rows: int, context: int, logit_rows: int | None) -> Task:
+        phases = pass_phases(
+            self.platform, shape, rows, context, self._read_ps, logit_rows=logit_rows
+        )
+        if self._unit == "none":
+            phases = tuple(phase for phase in phases if phase.name != "nonlinear")
+        spilled = self._ranks.target.spilled_bytes if shape is self.target_shape else 0
+        if spilled and self.platform.offload:
+            offload_ps = self.platform.offload.stream_ps(spilled)
+            phases += (Phase(name="offload", compute_ps=offload_ps),)
+        events = pass_events(self.platform, shape, rows, context, logit_rows=logit_rows)
+        events += Events(
+            activates=-(-(events.read_bytes + events.write_bytes) // self.timing.row_bytes),
+            host_bytes=spilled,
+        )
+        return _task(phases, events, self._npu_traffic())
+
+    def _read_time_ps(self, size_bytes: int) -> int:
+        """Return the time to read a range through the channels, ps; 0 for nothing."""
+        if not size_bytes:
+            return 0
+        played = read_range(FastEngine, self.timing, 0, size_bytes)
+        self._count(played.simulated_commands, played.skipped_commands)
+        # What the NPU's interface carries at most, should that be less.
+        printed_ps = int(size_bytes * _PS_PER_S / self.platform.offchip_peak_bytes_s)
+        return max(self.timing.time_ps(played.cycles), printed_ps)
+
+    def _npu_traffic(self) -> Traffic:
+        """Return the stream of reads, from a rank of the target on its channel."""
+        rank = self._target_ranks[0] // self.timing.channels
+        timing = replace(self.timing, channels=1)
+        per_segment = timing.bank_groups * timing.bursts_per_row
+        pattern = SequentialRead(timing, per_segment * (timing.banks_per_group + 1))
+        return Traffic(
+            name="read", timing=timing, lanes=(Lane(user="npu", pattern=pattern, rank=rank),)
+        )
+
+    def _pim_model(self, which: str, tokens: int) -> PimModel:
+        shape, ranks = {
+            "draft": (self.draft_shape, self._draft_ranks),
+            "target": (self.target_shape, self._target_ranks),
+        }[which]
+        return PimModel(self.platform, self.timing, shape, ranks, tokens=tokens)
+
+    def _pim_task(self, which: str, tokens: int, context: int) -> Task:
+        model = self._model(which, tokens)
+        label = f"{which} of {tokens}"
+        exchange, weights, attention = model.exchange, model.weights, model.attention(context)
+        for stream in (exchange, attention):
+            self._count(stream.simulated_commands, stream.skipped_commands)
+        self._count(weights.simulated_commands, weights.skipped_commands)
+        bus = self._bus_traffic(model.ranks)
+        phases = [
+            self._pim_phase("exchange", exchange, bus),
+            self._pim_phase(
+                "weights", weights, self._mac_traffic(f"{label}, weights", weights, model)
+            ),
+        ]
+        if attention.programs:
+            # Contexts within a factor of four do much the same to the channel.
+            nominal = min(4 ** max(3, (context.bit_length() + 1) // 2), model.shape.max_context)
+            traffic = self._mac_traffic(
+                f"{label}, attention to {nominal}", model.attention(nominal), model
+            )
+            phases.append(self._pim_phase("attention", attention, traffic))
+        task = _task(
+            phases, exchange.events + weights.events + attention.events, None, keep_traffic=True
+        )
+        operators = self._operators(model.shape, tokens, context, len(model.ranks))
+        if operators is None:
+            return task
+        outside = _task(operators.phases, operators.events, bus)
+        return Task(phases=task.phases + outside.phases, events=task.events + outside.events)
+
+    def _operators(self, shape: ModelShape, rows: int, context: int, ranks: int) -> Task | None:
+        if self._unit == "none":
+            return None
+        if self._unit == "npu":
+            return nonlinear.on_npu(
+                shape, rows, context, npu=self.platform.npu, transfer_ps=self._transfer_ps
+            )
+        return nonlinear.on_aau(
+            shape,
+            rows,
+            context,
+            params=self._aau,
+            ranks=ranks,
+            period_ps=self.platform.pim.period_ps,
+            transfer_ps=self._transfer_ps,
+        )
+
+    def _transfer_ps(self, size_bytes: int) -> int:
+        """Return the time of bursts back to back on all channels, ps."""
+        timing = self.timing
+        bursts = -(-size_bytes // (timing.burst_bytes * timing.channels))
+        return timing.time_ps(bursts * timing.burst)
+
+    def _pim_phase(self, name: str, stream: Stream, traffic: Traffic) -> Phase:
+        """Return a phase whose ranks get on together as fast as the slowest does."""
+        return Phase(
+            name=name,
+            memory_ps=int(stream.time_ps * self._slowest(traffic)),
+            traffic=traffic,
+        )
+
+    def _bus_traffic(self, ranks: Sequence[int]) -> Traffic:
+        """Return bursts to the units of one rank after another on the busiest channel."""
+        timing = replace(self.timing, channels=1)
+        segment = ((Op.WRB, 0, 0),) * _LANE_BURSTS
+        pattern = Program(timing, [segment], _LANE_SEGMENTS)
+        return self._traffic("bursts", timing, pattern, ranks[-1:])
+
+    def _mac_traffic(self, name: str, stream: Stream, model: PimModel) -> Traffic:
+        timing = replace(self.timing, channels=1, t_mac=stream.pace.cycles)
+        return self._traffic(name, timing, stream.programs[0], model.ranks)
+
+    def _traffic(
+        self, name: str, timing: Timing, pattern: Pattern, ranks: Sequence[int]
+    ) -> Traffic:
+        channels = self.timing.channels
+        held = [
+            [rank // channels for rank in ranks if rank % channels == c] for c in range(channels)
+        ]
+        here = max(held, key=len)
+        lanes = tuple(Lane(user="pim", pattern=pattern, rank=rank) for rank in here)
+        return Traffic(name=f"{name} in {len(here)} ranks", timing=timing, lanes=lanes)
+
+    def rates(self, npu: Phase, pim: Phase) -> Rates:
+        """Return how fast two phases get on beside each other; see `Machine`."""
+        assert isinstance(npu.traffic, Traffic)
+        assert isinstance(pim.traffic, Traffic)
+        return self._pair(npu.traffic, pim.traffic)
+
+    def _pair_rates(self, npu: Traffic, pim: Traffic) -> Rates:
+        together = self._progress(pim.timing, (*npu.lanes, *pim.lanes))
+        rates: Rates = {}
+        for user, traffic in (("npu", npu), ("pim", pim)):
+            alone = self._alone(traffic)
+            found = [got for lane, got in together if lane.user == user]
+            rates[user] = min(ONE, int(ONE * min(found) / min(alone)))
+        return rates
+
+    def _segments_per_cycle(self, traffic: Traffic) -> tuple[float, ...]:
+        return tuple(got for _, got in self._progress(traffic.timing, traffic.lanes))
+
+    def _together_factor(self, traffic: Traffic) -> float:
+        """Return how much longer a rank's commands take beside those of the other ranks."""
+        ((_, single),) = self._progress(traffic.timing, traffic.lanes[:1])
+        return max(1.0, single / min(self._alone(traffic)))
+
+    def _progress(self, timing: Timing, lanes: Sequence[Lane]) -> list[tuple[Lane, float]]:
+        """Return the segments a cycle of each lane, together."""
+        shared = share(FastSharer(FastEngine(timing), lanes, self._arbiter or Arbiter()))
+        self._count(shared.commands, 0)
+        return [
+            (lane, segments / shared.cycles)
+            for lane, segments in zip(lanes, shared.segments, strict=True)
+        ]
+
+    def _count(self, simulated: int, skipped: int) -> None:
+        self.simulated_commands += simulated
+        self.skipped_commands += skipped
+
+
+def memory_timing(platform: Platform, *, refresh: bool = True) -> Timing:
+    """Return the memory of a platform.
+
+    Raises
+    ------
+    UserError
+        It is unknown, or has other channels or ranks than the platform.
+    """
+    timing = load_timing(platform.dram)
+    pim = platform.pim
+    for name, here, there in (
+        ("channels", pim.channels, timing.channels),
+        ("ranks per channel", pim.ranks_per_channel, timing.ranks),
+        (
+            "bytes per rank",
+            pim.rank_capacity_bytes,
+            timing.banks * timing.rows * timing.row_bytes,
+        ),
+    ):
+        if here != there:
+            raise UserError(
+                f"{platform.name} has {here} {name}, its memory {timing.name} has {there}: choose"
+                ' another platform.dram, or memory.fidelity = "analytic", which asks for none'
+            )
+    return timing if refresh else replace(timing, t_refi=NEVER_CYCLES)
+
+
+def _members(mask: int) -> tuple[int, ...]:
+    return tuple(rank for rank in range(mask.bit_length()) if mask >> rank & 1)
+
+
+def _task(
+    phases: Sequence[Phase], events: Events, traffic: Traffic | None, *, keep_traffic: bool = False
+) -> Task:
+    """Return a task whose bytes cross the channels evenly over its memory time."""
+    memory_ps = sum(phase.memory_ps for phase in phases)
+    crossing = events.read_bytes + events.write_bytes
+    return Task(
+        phases=tuple(
+            replace(
+                phase,
+                channel_bytes=crossing * phase.memory_ps // memory_ps if memory_ps else 0,
+                traffic=phase.traffic if keep_traffic else traffic if phase.memory_ps else None,
+            )
+            for phase in phases
+        ),
+        events=events,
+    )
