@@ -139,6 +139,11 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
     return tuple(rows)
 
 
+def attended_by(rows: int, context: int) -> int:
+    """Return the keys that new rows see together: each the cache, and rows up to its own."""
+    return rows * context + rows * (rows + 1) // 2
+
+
 def trips(shape: ModelShape) -> int:
     """Return the trips to the NPU that one step needs without AAUs, whatever its rows."""
     return sum(each.layers for each in operators(shape, 1) if each.is_trip)

@@ -13,7 +13,7 @@ multiply-accumulate of two bytes counts as two.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ahasd.system.devices.nonlinear import step_passes, vector_ps
+from ahasd.system.devices.nonlinear import attended_by, step_passes, vector_ps
 from ahasd.system.devices.npu.array import SystolicArray
 from ahasd.system.devices.npu.tiling import Traffic, traffic
 from ahasd.system.devices.work import Events, Phase
@@ -51,11 +51,6 @@ def linear_products(shape: ModelShape, rows: int, logit_rows: int) -> tuple[Prod
         Product(m=rows, k=inner, n=width, count=shape.layers),
         Product(m=logit_rows, k=width, n=shape.vocab),
     )
-
-
-def attended_keys(rows: int, context: int) -> int:
-    """Return the keys that all rows of a pass see together: each the cache, and rows up to it."""
-    return rows * context + rows * (rows + 1) // 2
 
 
 def pass_phases(
@@ -155,12 +150,12 @@ def pass_events(
     kv_bytes = platform.kv_bytes
     moved = _weights_traffic(npu, linear) + _attention_traffic(platform, shape, rows, context)
     # Scores and mix: two multiply-accumulates for an element of a head and a key.
-    attention_macs = 2 * shape.layers * shape.heads * shape.head_dim * attended_keys(rows, context)
+    attention_macs = 2 * shape.layers * shape.heads * shape.head_dim * attended_by(rows, context)
     through_arrays = sum(
         each.count * each.m * (each.k * -(-each.n // npu.array_columns) + each.n) for each in linear
     )
     heads = shape.layers * shape.heads * rows
-    keys = attended_keys(rows, context) // rows
+    keys = attended_by(rows, context) // rows
     through_attention = heads * 2 * (shape.head_dim + keys) * kv_bytes
     return Events(
         npu_macs=sum(each.macs for each in linear) + kv_bytes * attention_macs,

@@ -6,7 +6,14 @@ from collections import Counter
 import pytest
 
 from ahasd.rtl.aau.params import AauParams, Operation
-from ahasd.system.devices.nonlinear import on_aau, on_npu, operators, step_passes, trips
+from ahasd.system.devices.nonlinear import (
+    attended_by,
+    on_aau,
+    on_npu,
+    operators,
+    step_passes,
+    trips,
+)
 from ahasd.system.model import load_model
 from ahasd.system.platform import load_platform
 
@@ -84,6 +91,11 @@ def test_trips_are_four_a_layer_or_three_in_a_parallel_block_and_two_a_step(mode
 def test_no_packaged_model_uses_gelu_and_a_shape_may():
     shape = load_model("tiny-draft", {"activation": "gelu"})
     assert counted(shape, 1)[Operation.GELU] == 2 * 384
+
+
+def test_rows_see_the_cache_and_those_up_to_their_own():
+    assert attended_by(3, 100) == 101 + 102 + 103
+    assert attended_by(1, 0) == 1
 
 
 def test_a_token_that_sees_nothing_is_refused():
