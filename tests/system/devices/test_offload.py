@@ -13,6 +13,7 @@ from ahasd.system.toml import validated
         (1.0, 1, 1000),
         (3.0, 1, 334),
         (0.1, 3, 30_000),
+        (0.7, 7, 10_000),  # the binary neighbour of 0.7 would make it 10_001
         (7.0, 0, 0),
     ],
 )
