@@ -7,12 +7,23 @@ from ahasd import UserError
 from ahasd.system.devices.capacity import Share, size_text
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.offload import Offload
-from ahasd.system.model import ModelShape
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryFit:
-    """What lies in one memory, fit or not."""
+    """What lies in one memory, fit or not.
+
+    Parameters
+    ----------
+    device
+        Name in messages.
+    usable_bytes
+        What the runtime leaves of the memory, bytes.
+    context_tokens
+        Longest context of the run, prompt included.
+    shares
+        Models that are resident together; their masks mean nothing here.
+    """
 
     device: str
     usable_bytes: int
@@ -76,41 +87,3 @@ class MemoryFit:
         rows.append((f"{self.device} holds", "", "", f"{self.usable_bytes / 1e9:.2f}"))
         rows.append(("missing", "", "", f"{self.missing_bytes / 1e9:.2f}"))
         return markdown_table(("model", "weights GB", "KV GB", "total GB"), rows)
-
-
-def fit(
-    device: str,
-    usable_bytes: int,
-    shapes: tuple[ModelShape, ...],
-    context_tokens: int,
-    kv_bytes: int,
-) -> MemoryFit:
-    """Return what models need of a device's memory.
-
-    Parameters
-    ----------
-    device
-        Name in messages.
-    usable_bytes
-        What the runtime leaves of the memory, bytes.
-    shapes
-        Models that are resident together.
-    context_tokens
-        Longest context of the run, prompt included.
-    kv_bytes
-        Bytes of one key or value element.
-    """
-    return MemoryFit(
-        device=device,
-        usable_bytes=usable_bytes,
-        context_tokens=context_tokens,
-        shares=tuple(
-            Share(
-                model=shape.name,
-                weight_bytes=shape.weight_bytes,
-                kv_bytes=context_tokens * shape.kv_bytes_per_token(kv_bytes),
-                mask=1,
-            )
-            for shape in shapes
-        ),
-    )

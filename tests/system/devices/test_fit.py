@@ -2,7 +2,8 @@
 import pytest
 
 from ahasd import UserError
-from ahasd.system.devices.fit import fit
+from ahasd.system.devices.fit import MemoryFit
+from ahasd.system.devices.gpu import load_gpu
 from ahasd.system.devices.offload import Offload
 from ahasd.system.model import load_model
 
@@ -10,8 +11,13 @@ GPU_BYTES = 16 * 10**9 * 9 // 10
 """A GPU of 16 GB, of which a tenth goes to the runtime and to activations."""
 
 
-def pair(draft: str, target: str, usable_bytes: int = GPU_BYTES, context: int = 1024):
-    return fit("gpu", usable_bytes, (load_model(draft), load_model(target)), context, 2)
+def pair(draft: str, target: str, usable_bytes: int = GPU_BYTES) -> MemoryFit:
+    """Return both models with 1024 tokens of FP16 keys and values in a GPU's memory."""
+    gpu = load_gpu(
+        "rtx4090-laptop",
+        {"name": "gpu", "memory_bytes": usable_bytes + 1, "reserved_bytes": 1},
+    )
+    return gpu.fit((load_model(draft), load_model(target)), 1024)
 
 
 def test_the_opt_pair_fits_a_gpu_of_16_gb():
