@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
+from ahasd import UserError
 from ahasd.system.devices.dram.timing import Sourced
 from ahasd.system.toml import TomlModel, load
 
@@ -124,6 +125,21 @@ class EnergyTable(TomlModel):
         if found is None:
             raise ValueError(f"energy table {self.name} has no {key}, which this run needs")
         return found
+
+    def check_memory(self, memory: str, row_bytes: int) -> None:
+        """Refuse a memory whose rows are of another size than `activate_pj` is for.
+
+        Raises
+        ------
+        UserError
+            Names both sizes.
+        """
+        if self.activate_pj and self.activate_pj.row_bytes != row_bytes:
+            raise UserError(
+                f"energy table {self.name} has activate_pj for rows of "
+                f"{self.activate_pj.row_bytes} bytes, but rows of {memory} have {row_bytes}: "
+                "choose a table made for this memory"
+            )
 
 
 def load_energy(name_or_path: str, overrides: Mapping[str, object] | None = None) -> EnergyTable:

@@ -4,6 +4,7 @@ import re
 import pytest
 
 from ahasd import UserError
+from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.energy.table import LEVELS, EnergyTable, load_energy
 from ahasd.system.toml import known
 
@@ -113,6 +114,25 @@ def test_an_unknown_table_names_those_that_exist():
 def test_a_row_that_is_left_out_says_so():
     with pytest.raises(ValueError, match="energy table gpu has no aau_pj, which this run needs"):
         load_energy("gpu").row("aau_pj")
+
+
+@pytest.mark.parametrize(
+    ("name", "memories"),
+    [("mobile", ("lpddr5-6400", "lpddr5x-8533", "paper")), ("hbm", ("hbm2", "hbm3-5200"))],
+)
+def test_a_table_is_for_memories_with_rows_of_one_size(name, memories):
+    for memory in memories:
+        load_energy(name).check_memory(memory, load_timing(memory).row_bytes)
+        load_energy("gpu").check_memory(memory, load_timing(memory).row_bytes)
+
+
+def test_a_table_for_rows_of_another_size_is_refused():
+    with pytest.raises(UserError) as caught:
+        load_energy("mobile").check_memory("hbm2", 1024)
+    assert str(caught.value) == (
+        "energy table mobile has activate_pj for rows of 2048 bytes, but rows of hbm2 have 1024: "
+        "choose a table made for this memory"
+    )
 
 
 def test_levels_are_the_decimal_numbers_of_the_file():
