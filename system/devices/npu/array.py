@@ -98,7 +98,7 @@ class SystolicArray:
         steady = self.steady_cycles(m, k, n, element_bytes)
         if self.dataflow == "ws":
             stream = m * self.step_cycles(element_bytes)
-            first = self.load_cycles(min(k, self.rows), min(n, self.columns), element_bytes)
+            first = self.fill_cycles(k, n, element_bytes)
             # Nothing streams while the first tile is loaded, nothing loads beside the last one.
             return steady + min(first, stream) + self.rows + self.columns - 2
         stream = k * self._output_step(n, element_bytes)
@@ -126,6 +126,12 @@ class SystolicArray:
         return columns * sum(
             count * max(stream, 2 * height - 1) for height, count in _tiles(m, self.rows)
         )
+
+    def fill_cycles(self, k: int, n: int, element_bytes: int) -> int:
+        """Return the cycles before anything can stream: the load of the first tile of weights."""
+        if self.dataflow == "os":
+            return 0
+        return self.load_cycles(min(k, self.rows), min(n, self.columns), element_bytes)
 
     def step_cycles(self, element_bytes: int) -> int:
         """Return the cycles that a cell takes for one element."""

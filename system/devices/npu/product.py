@@ -112,12 +112,13 @@ class _Core:
             needed = chunk + 2 if strip == 0 else len(heights) + strip + 1
             if self.arrived[self.block] < needed:
                 break
+            size = heights[chunk], block.depth, widths[strip]
+            fill = array.fill_cycles(*size[1:], element)
             if now > self.free:
                 # The array ran dry: weights come in before anything streams.
-                depth = min(block.depth, array.rows)
-                self.free = now + array.load_cycles(depth, widths[strip], element)
-            self.free += array.steady_cycles(heights[chunk], block.depth, widths[strip], element)
-            end = self.free + array.rows + array.columns - 2
+                self.free = now + fill
+            end = self.free + array.cycles(*size, element) - fill
+            self.free += array.steady_cycles(*size, element)
             ends.append((end, self.block, heights[chunk] * widths[strip]))
             self.unit += 1
             if self.unit == len(widths) * len(heights):
