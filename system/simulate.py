@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one scheme on one workload, and check what must hold at its end."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +16,18 @@ from ahasd.sim.registry import make_engine
 from ahasd.system.config import HARDWARE_SCHEMES, RunConfig
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import RankMap, rank_map
+from ahasd.system.devices.command import CommandDevices, memory_timing
+from ahasd.system.devices.dram.sharing import Arbiter
+from ahasd.system.devices.interface import Devices
+from ahasd.system.devices.machine import Machine, Rates
+from ahasd.system.energy.table import load_energy
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import HardwareLink, Measurements
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import AlwaysGo, IdealLink
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
+from ahasd.system.schemes.prefill import Prefiller
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.schemes.registers import registers
 from ahasd.system.workload.playback import TargetStream
@@ -42,13 +49,21 @@ class Outcome:
     ranks
         Where the models lie.
     time_ps
-        Simulated time from the first draft to the last token.
+        Simulated time from the first prompt to the last token.
+    first_token_ps
+        When the first token was out.
     ledger
         Event counts.
     npu, pim
         How the devices spent the time; `pim` is None where nothing drafts.
     in_flight
         Drafted tokens that had no fate yet.
+    in_flight_contexts
+        KV lengths at which they were drafted.
+    delayed_ps
+        Time that NPU and PIM lost to each other on the memory.
+    devices
+        What the tasks' times and events are from.
     cycles
         Stepped and skipped cycles of the hardware by clock domain.
     measurements
@@ -60,10 +75,14 @@ class Outcome:
     config: RunConfig
     ranks: RankMap
     time_ps: int
+    first_token_ps: int
     ledger: Ledger
     npu: Activity
     pim: Activity | None
     in_flight: int
+    in_flight_contexts: Counter[int]
+    delayed_ps: Rates
+    devices: Devices
     cycles: dict[str, Cycles]
     measurements: Measurements
     counters: dict[str, int]
@@ -89,7 +108,11 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     trace = load_trace(config.workload.trace)
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
     context = _longest_context(stream)
-    ranks = rank_map(config.platform, config.dlm, config.tlm, context)
+    platform = config.platform
+    ranks = rank_map(platform, config.dlm, config.tlm, context, platform.offload)
+    if config.memory.fidelity == "command":
+        memory_timing(platform)
+    load_energy(config.energy)
     if config.scheme in HARDWARE_SCHEMES:
         _check_hardware(config, trace)
     return trace, ranks
@@ -140,18 +163,19 @@ def simulate(
     """
     kernel = Kernel()
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
-    devices = AnalyticDevices(
-        config.platform, config.dlm, config.tlm, ranks.draft_ranks, ranks.target.ranks
-    )
+    devices = _devices(config, ranks)
+    contends = isinstance(devices, CommandDevices) and config.memory.contention
+    machine = Machine(kernel, devices if contends else None)
     ledger = Ledger()
-    emitter = Emitter(stream, progress)
+    emitter = Emitter(kernel, stream, progress)
+    playback = config.workload.playback
+    top = link = pim = None
     if config.scheme == "npu-ar":
-        decoder = NpuDecoder(kernel, stream, devices, ledger, emitter)
+        decoder = NpuDecoder(kernel, stream, devices, machine, ledger, emitter, playback=playback)
+        npu_activity = decoder.activity
         decoder.start()
         kernel.run()
-        outcome = _finish(config, ranks, kernel, ledger, decoder.activity, None, None)
     else:
-        top = None
         if config.scheme in HARDWARE_SCHEMES:
             top = _top(config, kernel, lockstep_folder)
             link = HardwareLink(top, kernel, *_clocks(config), registers(config, devices, ranks))
@@ -162,6 +186,7 @@ def simulate(
             kernel,
             stream,
             devices,
+            machine,
             ledger,
             emitter,
             link,
@@ -169,12 +194,14 @@ def simulate(
             take=verification.take,
             bonus=verification.bonus,
         )
+        npu_activity = npu.activity
         preverification = None
         if config.scheme == "ahasd" and isinstance(link, HardwareLink):
             preverification = Preverification(
                 kernel,
                 stream,
                 devices,
+                machine,
                 ledger,
                 link,
                 npu.activity,
@@ -186,10 +213,12 @@ def simulate(
             kernel,
             stream,
             devices,
+            machine,
             ledger,
             config.draft.build(),
             link,
-            playback=config.workload.playback,
+            Prefiller(kernel, stream, devices, machine, ledger, npu.activity, drafts=True),
+            playback=playback,
             ahead=config.scheme != "sync",
             has_edc=config.scheme in ("async-edc", "ahasd"),
             preverification=preverification,
@@ -200,9 +229,56 @@ def simulate(
         link.connect(pim, npu)
         link.boot(pim.start)
         kernel.run()
-        outcome = _finish(config, ranks, kernel, ledger, npu.activity, pim, link, top)
+    time_ps = kernel.now_ps
+    for activity in (npu_activity, *([pim.activity] if pim else [])):
+        activity.enter(activity.state, time_ps)
+    # A copy: reading the counters takes cycles too.
+    cycles = {name: replace(each) for name, each in top.finish().items()} if top else {}
+    counters = {}
+    if pim:
+        pim.halt()
+    if top:
+        counters = _read_counters(kernel, top)
+    outcome = Outcome(
+        config=config,
+        ranks=ranks,
+        time_ps=time_ps,
+        first_token_ps=emitter.first_ps or time_ps,
+        ledger=ledger,
+        npu=npu_activity,
+        pim=pim.activity if pim else None,
+        in_flight=pim.in_flight if pim else 0,
+        in_flight_contexts=pim.in_flight_contexts() if pim else Counter(),
+        delayed_ps=machine.delayed_ps,
+        devices=devices,
+        cycles=cycles,
+        measurements=link.measurements if isinstance(link, HardwareLink) else Measurements(),
+        counters=counters,
+    )
     _check(outcome, stream, emitter.tokens)
     return outcome
+
+
+def _devices(config: RunConfig, ranks: RankMap) -> AnalyticDevices | CommandDevices:
+    """Return the devices at the fidelity that the run asks for."""
+    memory, platform = config.memory, config.platform
+    if memory.fidelity == "analytic":
+        drafts_on, verifies_on = ranks.draft_ranks, ranks.target.ranks
+        return AnalyticDevices(platform, config.dlm, config.tlm, drafts_on, verifies_on)
+    return CommandDevices(
+        platform,
+        config.dlm,
+        config.tlm,
+        ranks,
+        unit=config.nonlinear.unit,
+        aau=config.nonlinear.params(),
+        arbiter=Arbiter(
+            policy=memory.arbiter,
+            slot_cycles=memory.slot_cycles,
+            patience_cycles=memory.patience_cycles,
+        ),
+        refresh=memory.refresh,
+    )
 
 
 def _clocks(config: RunConfig) -> tuple[Clock, Clock]:
@@ -222,40 +298,6 @@ def _top(config: RunConfig, kernel: Kernel, lockstep_folder: Path) -> AhasdTop:
         lockstep=lockstep_folder if backend.lockstep else None,
     )
     return AhasdTop(engine, params, kernel, *_clocks(config), skip=backend.skip)
-
-
-def _finish(
-    config: RunConfig,
-    ranks: RankMap,
-    kernel: Kernel,
-    ledger: Ledger,
-    npu: Activity,
-    pim: PimSequencer | None,
-    link: HardwareLink | IdealLink | None,
-    top: AhasdTop | None = None,
-) -> Outcome:
-    time_ps = kernel.now_ps
-    activities = [npu, *([pim.activity] if pim else [])]
-    for activity in activities:
-        activity.enter(activity.state, time_ps)
-    # A copy: reading the counters takes cycles too.
-    cycles = {name: replace(each) for name, each in top.finish().items()} if top else {}
-    counters = {}
-    if pim and top:
-        pim.halt()
-        counters = _read_counters(kernel, top)
-    return Outcome(
-        config=config,
-        ranks=ranks,
-        time_ps=time_ps,
-        ledger=ledger,
-        npu=npu,
-        pim=pim.activity if pim else None,
-        in_flight=pim.in_flight if pim else 0,
-        cycles=cycles,
-        measurements=link.measurements if isinstance(link, HardwareLink) else Measurements(),
-        counters=counters,
-    )
 
 
 def _read_counters(kernel: Kernel, top: AhasdTop) -> dict[str, int]:
@@ -297,6 +339,12 @@ def _check(outcome: Outcome, stream: TargetStream, emitted: list[int]) -> None:
             raise InvariantError(
                 f"{stream.length} tokens were emitted, but {sources} have a source"
             )
+    steps = ledger.accepted_steps + ledger.rejected_steps + outcome.in_flight_contexts
+    if steps - ledger.draft_steps or steps.total() + ledger.flushed != ledger.drafted:
+        raise InvariantError(
+            f"of {ledger.draft_steps.total()} draft steps {steps.total()} have a fate that is not"
+            f" flushed, and {ledger.flushed} tokens were"
+        )
     for activity in (outcome.npu, outcome.pim):
         if activity is not None and sum(activity.state_ps.values()) != outcome.time_ps:
             raise InvariantError(f"times {activity.state_ps} do not add up to {outcome.time_ps} ps")

@@ -153,10 +153,10 @@ class AnalyticDevices:
         events = self._pim_events(self.target_shape, rows, context)
         return _task(self.preverify_ps(rows, context), events)
 
-    def prefill(self, rows: int) -> Task:
-        """Return the way of a prompt of `rows` tokens through both models on the NPU."""
+    def prefill(self, rows: int, *, drafts: bool) -> Task:
+        """Return the way of a prompt of `rows` tokens through the target model, and the draft's."""
         time_ps, events = 0, Events()
-        for shape in (self.target_shape, self.draft_shape):
+        for shape in (self.target_shape, self.draft_shape) if drafts else (self.target_shape,):
             time_ps += max(self._terms_ps(shape, rows, 0).values())
             events += pass_events(self.platform, shape, rows, 0, logit_rows=1)
         return _task(time_ps, events)

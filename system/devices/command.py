@@ -34,6 +34,7 @@ Unit = Literal["aau", "npu", "none"]
 NEVER_CYCLES = 2**50
 """Refresh interval of a memory that is not refreshed."""
 
+FAIR = Arbiter()
 _PS_PER_S = 10**12
 _LANE_BURSTS = 64
 _LANE_SEGMENTS = 4096
@@ -74,7 +75,7 @@ class CommandDevices:
     aau
         The AAU of every rank.
     arbiter
-        Who goes first on a shared channel; None if nothing contends.
+        Who goes first on a shared channel.
     refresh
         Without it the memory forgets: for comparisons.
 
@@ -95,7 +96,7 @@ class CommandDevices:
         *,
         unit: Unit = "aau",
         aau: AauParams | None = None,
-        arbiter: Arbiter | None = None,
+        arbiter: Arbiter = FAIR,
         refresh: bool = True,
     ) -> None:
         self.platform = platform
@@ -119,11 +120,6 @@ class CommandDevices:
         self.draft = cache(self._draft)
         self.verify = cache(self._verify)
         self.preverify = cache(self._preverify)
-
-    @property
-    def contends(self) -> bool:
-        """Whether tasks delay each other."""
-        return self._arbiter is not None
 
     @property
     def peak_bytes_s(self) -> float:
@@ -161,20 +157,21 @@ class CommandDevices:
         """Return a pass of the target model on the NPU; parameters as `preverify`."""
         return self._npu_task(self.target_shape, rows, context, None)
 
-    def prefill(self, rows: int) -> Task:
-        """Return the prompt's way through both models on the NPU, the target first.
+    def prefill(self, rows: int, *, drafts: bool) -> Task:
+        """Return the prompt's way through the target model on the NPU, then through the draft's.
 
         Parameters
         ----------
         rows
             Length of the prompt, at least 1.
+        drafts
+            Whether the draft model reads it, too.
         """
-        tasks = [
-            self._npu_task(shape, rows, 0, 1) for shape in (self.target_shape, self.draft_shape)
-        ]
+        shapes = (self.target_shape, self.draft_shape) if drafts else (self.target_shape,)
+        tasks = [self._npu_task(shape, rows, 0, 1) for shape in shapes]
         return Task(
             phases=tuple(phase for task in tasks for phase in task.phases),
-            events=tasks[0].events + tasks[1].events,
+            events=sum((task.events for task in tasks), Events()),
         )
 
     def _npu_task(self, shape: ModelShape, rows: int, context: int, logit_rows: int | None) -> Task:
@@ -329,7 +326,7 @@ class CommandDevices:
 
     def _progress(self, timing: Timing, lanes: Sequence[Lane]) -> list[tuple[Lane, float]]:
         """Return the segments a cycle of each lane, together."""
-        shared = share(FastSharer(FastEngine(timing), lanes, self._arbiter or Arbiter()))
+        shared = share(FastSharer(FastEngine(timing), lanes, self._arbiter))
         self._count(shared.commands, 0)
         return [
             (lane, segments / shared.cycles)

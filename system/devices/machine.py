@@ -7,6 +7,7 @@ that nothing is rounded on the way.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Protocol
 
 from ahasd.sim.kernel import Event, Kernel
@@ -62,6 +63,7 @@ class Job:
         self.parts = [part for part in map(_Part, task.phases) if part.left]
         self._machine = machine
         self._began_ps = machine.now_ps
+        self._dropped = 0  # units that a task given up does not do any more
 
     @property
     def elapsed_ps(self) -> int:
@@ -73,6 +75,12 @@ class Job:
         """The present phase, if it still waits for the memory."""
         return self.parts[0].phase if self.parts and self.parts[0].memory else None
 
+    @property
+    def share_done(self) -> Fraction:
+        """Share of its work that is done, 0 to 1; of a task given up, of all that it would be."""
+        total = self.task.alone_ps * ONE
+        return 1 - Fraction(self._dropped + sum(part.left for part in self.parts), total or 1)
+
     def cancel(self) -> None:
         """Give it up; its end is not told."""
         self._machine.leave(self)
@@ -80,10 +88,11 @@ class Job:
     def stop_at_part(self, parts: int, done: Callable[[], None]) -> None:
         """Give it up at the next boundary of `parts` equal parts of its work; call this then."""
         self._machine.update()
-        total = sum(phase.alone_ps for phase in self.task.phases) * ONE
+        total = self.task.alone_ps * ONE
         left = sum(part.left for part in self.parts)
         reached = -(-(total - left) * parts // total)
-        keep = left - (total - -(-total * reached // parts))
+        self._dropped = total - -(-total * reached // parts)
+        keep = left - self._dropped
         for part in self.parts:
             part.memory, part.compute = min(part.memory, keep), min(part.compute, keep)
             keep -= part.left

@@ -3,6 +3,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, fields
+from fractions import Fraction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +48,13 @@ class Events:
         return Events(
             **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in COUNTS}
         )
+
+    def __sub__(self, other: "Events") -> "Events":
+        return self + other * -1
+
+    def part(self, share: Fraction) -> "Events":
+        """Return a share of the events, every count rounded down."""
+        return Events(**{each.name: int(getattr(self, each.name) * share) for each in COUNTS})
 
     def __mul__(self, times: int) -> "Events":
         return Events(**{each.name: getattr(self, each.name) * times for each in COUNTS})

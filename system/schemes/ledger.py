@@ -4,6 +4,10 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from ahasd.system.devices.machine import Job
+from ahasd.system.devices.work import Events
+from ahasd.system.energy.account import Fate
+
 
 @dataclass
 class Preverify:
@@ -64,6 +68,18 @@ class Ledger:
         NPU passes of the target model.
     rows
         Token positions processed in them.
+    verified
+        Passes by their rows, KV length and the tokens that they emitted.
+    draft_steps, accepted_steps, rejected_steps
+        Draft steps by KV length: all that ended, and those whose token was accepted or rejected.
+    preverified
+        Pre-verifications that ran to their end, by rows and KV length.
+    prefills
+        Prompts by length.
+    prefill_ps
+        Time that they took.
+    abandoned
+        Events of PIM work that was given up half-way, by fate.
     corrections, bonuses
         Tokens emitted after a rejection, and after a chain accepted in full.
     confirmed_bonuses
@@ -90,6 +106,14 @@ class Ledger:
     off_trace: int = 0
     passes: int = 0
     rows: int = 0
+    verified: Counter[tuple[int, int, int]] = field(default_factory=Counter)
+    draft_steps: Counter[int] = field(default_factory=Counter)
+    accepted_steps: Counter[int] = field(default_factory=Counter)
+    rejected_steps: Counter[int] = field(default_factory=Counter)
+    preverified: Counter[tuple[int, int]] = field(default_factory=Counter)
+    prefills: Counter[int] = field(default_factory=Counter)
+    prefill_ps: int = 0
+    abandoned: dict[Fate, Events] = field(default_factory=dict)
     corrections: int = 0
     bonuses: int = 0
     confirmed_bonuses: int = 0
@@ -101,3 +125,14 @@ class Ledger:
     preverify: "Preverify" = field(default_factory=lambda: Preverify())
     edc: Counter[tuple[str, str]] = field(default_factory=Counter)
     decisions: Counter[str] = field(default_factory=Counter)
+
+    def count_pass(self, rows: int, context: int, emitted: int) -> None:
+        """Count a pass over token positions with a KV length, and the tokens it emitted."""
+        self.passes += 1
+        self.rows += rows
+        self.verified[rows, context, emitted] += 1
+
+    def count_abandoned(self, fate: Fate, job: Job) -> None:
+        """Count the part that was done of a PIM task that is given up."""
+        done = job.task.events.part(job.share_done)
+        self.abandoned[fate] = self.abandoned.get(fate, Events()) + done

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ahasd.sim.kernel import Kernel
-from ahasd.system.devices.analytic import AnalyticDevices
+from ahasd.system.devices.interface import Devices
+from ahasd.system.devices.machine import Machine
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.batch import Batch, Verdict
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import Link
-from ahasd.system.workload.playback import TargetStream
+from ahasd.system.schemes.prefill import Prefiller
+from ahasd.system.workload.playback import Playback, TargetStream
 
 Take = Literal["all", "one"]
 Bonus = Literal["compare", "drop"]
 
-NPU_STATES = {"verifying": "busy", "starved": "idle"}
+NPU_STATES = {"verifying": "busy", "prefilling": "busy", "starved": "idle"}
 
 
 class Emitter:
@@ -24,14 +26,21 @@ class Emitter:
 
     Parameters
     ----------
+    kernel
+        Of the simulation.
     stream
         The target.
     progress
         Called with the number of tokens emitted so far.
     """
 
-    def __init__(self, stream: TargetStream, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, kernel: Kernel, stream: TargetStream, progress: Callable[[int], None]
+    ) -> None:
         self.tokens: list[int] = []
+        self.first_ps: int | None = None
+        """When the first token was out."""
+        self._kernel = kernel
         self._stream = stream
         self._progress = progress
 
@@ -47,6 +56,8 @@ class Emitter:
 
     def flush(self) -> None:
         """Tell how far the run is."""
+        if self.first_ps is None and self.tokens:
+            self.first_ps = self._kernel.now_ps
         self._progress(len(self.tokens))
 
 
@@ -57,29 +68,47 @@ class NpuDecoder:
         self,
         kernel: Kernel,
         stream: TargetStream,
-        devices: AnalyticDevices,
+        devices: Devices,
+        machine: Machine,
         ledger: Ledger,
         emitter: Emitter,
+        *,
+        playback: Playback,
     ) -> None:
-        self.activity = Activity(NPU_STATES, "verifying")
+        self.activity = Activity(NPU_STATES, "starved")
         self._kernel = kernel
         self._stream = stream
         self._devices = devices
+        self._machine = machine
         self._ledger = ledger
         self._emitter = emitter
+        self._separate = playback == "requests"
+        self._prefiller = Prefiller(
+            kernel, stream, devices, machine, ledger, self.activity, drafts=False
+        )
 
     def start(self) -> None:
-        """Begin the first pass."""
-        context = self._stream.context(self._emitter.committed)
-        self._kernel.after(self._devices.pass_ps(1, context), self._on_pass)
+        """Begin with the prompt."""
+        self._prefiller.run(self._emitter.committed, self._decode)
 
-    def _on_pass(self) -> None:
-        self._ledger.passes += 1
-        self._ledger.rows += 1
-        self._emitter.tokens.append(self._stream.target(self._emitter.committed))
+    def _decode(self) -> None:
+        self.activity.enter("verifying", self._kernel.now_ps)
+        context = self._stream.context(self._emitter.committed)
+        self._machine.begin("npu", self._devices.verify(1, context), lambda: self._on_pass(context))
+
+    def _on_pass(self, context: int) -> None:
+        self._ledger.count_pass(1, context, 1)
+        position = self._emitter.committed
+        self._emitter.tokens.append(self._stream.target(position))
         self._emitter.flush()
-        if not self._emitter.complete:
+        if self._emitter.complete:
+            return
+        if self._separate and self._stream.instance(position + 1) != self._stream.instance(
+            position
+        ):
             self.start()
+        else:
+            self._decode()
 
 
 @dataclass(slots=True)
@@ -103,7 +132,7 @@ class NpuVerifier:
 
     Parameters
     ----------
-    kernel, stream, devices, ledger, emitter, link
+    kernel, stream, devices, machine, ledger, emitter, link
         What it works with.
     pass_tokens
         Cap on the tokens of the batches taken into one pass. It never splits a batch; the first
@@ -120,7 +149,8 @@ class NpuVerifier:
         self,
         kernel: Kernel,
         stream: TargetStream,
-        devices: AnalyticDevices,
+        devices: Devices,
+        machine: Machine,
         ledger: Ledger,
         emitter: Emitter,
         link: Link,
@@ -133,6 +163,7 @@ class NpuVerifier:
         self._kernel = kernel
         self._stream = stream
         self._devices = devices
+        self._machine = machine
         self._ledger = ledger
         self._emitter = emitter
         self._link = link
@@ -237,17 +268,19 @@ class NpuVerifier:
         # The last emitted token goes in too: its key and value are not in the cache yet.
         rows = 1 + sum(staged.usable for staged in taken) - self._known
         self._ledger.confirmed_bonuses += self._known
-        self._ledger.passes += 1
-        self._ledger.rows += rows
         self.activity.enter("verifying", self._kernel.now_ps)
         self._context = self._stream.context(self._emitter.committed)
-        pass_ps = self._devices.pass_ps(rows, self._context)
+        task = self._devices.verify(rows, self._context)
         self._link.start_pass([staged.batch for staged in taken], self._context)
-        self._kernel.after(pass_ps, self._on_pass, taken, pass_ps)
+        began_ps = self._kernel.now_ps
+        self._machine.begin(
+            "npu", task, lambda: self._on_pass(taken, rows, self._kernel.now_ps - began_ps)
+        )
 
-    def _on_pass(self, taken: list[Staged], pass_ps: int) -> None:
+    def _on_pass(self, taken: list[Staged], rows: int, pass_ps: int) -> None:
         self.activity.enter("starved", self._kernel.now_ps)
         emitted = self._emitter.tokens
+        before = len(emitted)
         segment_end = self._stream.segment_end(len(emitted))
         last_usable = max(i for i, staged in enumerate(taken) if staged.usable)
         known = self._known
@@ -273,6 +306,7 @@ class NpuVerifier:
             outcome = "full" if staged.usable == len(batch.tokens) else "void"
             ends = pass_ps if i == len(taken) - 1 else None
             self._tell(Verdict(batch, outcome, accepted, bonus), ends)
+        self._ledger.count_pass(rows, self._context, len(emitted) - before)
         self._emitter.flush()
         if not self._emitter.complete:
             self._link.open()

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The PIM sequencer: drafts batches, follows decisions and verdicts, and pre-verifies."""
 
-from collections import deque
+from collections import Counter, deque
 
-from ahasd.sim.kernel import Event, Kernel
-from ahasd.system.devices.analytic import AnalyticDevices
+from ahasd.sim.kernel import Kernel
+from ahasd.system.devices.interface import Devices
+from ahasd.system.devices.machine import Job, Machine
 from ahasd.system.drafting.base import Drafting, DraftToken, Outcome
+from ahasd.system.energy.account import Fate
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.batch import Batch, Verdict, drafted
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import ANSWERS, Link
+from ahasd.system.schemes.prefill import Prefiller
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.workload.playback import DraftChain, Playback, TargetStream
 
@@ -23,6 +26,7 @@ PIM_STATES = {
     "stopped": "idle",  # by the EDC
     "waiting": "idle",  # for verdicts: on the last batch, or on a chain that was given up
     "seam": "idle",  # the request is drafted to its end
+    "prefilling": "idle",  # the NPU reads the prompt
 }
 
 
@@ -31,12 +35,14 @@ class PimSequencer:
 
     Parameters
     ----------
-    kernel, stream, devices, ledger
+    kernel, stream, devices, machine, ledger
         What it works with.
     drafting
         Ends the batches.
     link
         The way to the NPU: grants each batch, says whether to draft ahead of it, brings verdicts.
+    prefiller
+        Reads the prompts.
     playback
         With `requests` every request is a sequence of its own, for rule and control.
     ahead
@@ -53,10 +59,12 @@ class PimSequencer:
         self,
         kernel: Kernel,
         stream: TargetStream,
-        devices: AnalyticDevices,
+        devices: Devices,
+        machine: Machine,
         ledger: Ledger,
         drafting: Drafting,
         link: Link,
+        prefiller: Prefiller,
         *,
         playback: Playback,
         ahead: bool,
@@ -68,9 +76,11 @@ class PimSequencer:
         self._kernel = kernel
         self._stream = stream
         self._devices = devices
+        self._machine = machine
         self._ledger = ledger
         self._drafting = drafting
         self._link = link
+        self._prefiller = prefiller
         self._separate = playback == "requests"
         self._ahead = ahead
         self._has_edc = has_edc
@@ -83,8 +93,8 @@ class PimSequencer:
         self._epoch = 0
         self._branch = 0
         self._batches = 0
-        self._step: Event | None = None
-        self._step_ps = 0
+        self._step: Job | None = None
+        self._prefilling = False
         self._may_draft = False  # the ranks of the draft model are ours
         self._asked_ranks = False
         self._batch_ps = self._batch_steps = 0  # of the batch that is being drafted
@@ -99,24 +109,48 @@ class PimSequencer:
         self._halted = False
 
     def start(self) -> None:
-        """Begin to draft."""
+        """Begin to draft, behind the prompt."""
         self._drafting.begin_request()
+        self._prefill(0)
+
+    def _prefill(self, position: int) -> None:
+        self._prefilling = True
+        self._rest("prefilling")
+        self._prefiller.run(position, self._on_prefilled)
+
+    def _on_prefilled(self) -> None:
+        self._prefilling = False
         self._advance()
 
     def halt(self) -> None:
         """Begin nothing any more; what is under way in the link still arrives and is counted."""
         self._halted = True
-        if self._step is not None:
-            self._step.cancel()
-            self._step = None
+        self._cancel_step("in_flight")
         if self._pre:
             self._pre.halt()
+
+    def _cancel_step(self, fate: Fate = "flushed") -> None:
+        if self._step is not None:
+            self._step.cancel()
+            self._ledger.count_abandoned(fate, self._step)
+            self._step = None
 
     @property
     def in_flight(self) -> int:
         """Drafted tokens without a fate."""
         sent = sum(drafted(batch.tokens) for batch in self._outstanding)
         return sent + self._unsent_count()
+
+    def in_flight_contexts(self) -> Counter[int]:
+        """Return the KV lengths at which the tokens in flight were drafted."""
+        chunks = [(batch.start, batch.tokens) for batch in self._outstanding]
+        chunks += self._chunks()[len(self._outstanding) :]
+        return Counter(
+            self._stream.context(start + i)
+            for start, tokens in chunks
+            for i, token in enumerate(tokens)
+            if not token.hint
+        )
 
     def _unsent_count(self) -> int:
         """Drafted tokens without a fate that have not been pushed."""
@@ -241,7 +275,7 @@ class PimSequencer:
 
     def _advance(self) -> None:
         """Do the next thing that can be done, if nothing is being done."""
-        if self._halted or self._offered or (self._pre and self._pre.active):
+        if self._halted or self._prefilling or self._offered or (self._pre and self._pre.active):
             return
         if self._giving_up:
             if self._outstanding:
@@ -293,17 +327,22 @@ class PimSequencer:
             if self._separate:
                 self._drafting.begin_request()
                 self._link.start_sequence()
+                self._prefill(position)
+                return
         self._rest("drafting")
-        self._step_ps = self._devices.draft_step_ps(self._stream.context(position))
-        self._step = self._kernel.after(self._step_ps, self._on_step)
+        task = self._devices.draft(self._stream.context(position))
+        self._step = self._machine.begin("pim", task, self._on_step)
 
     def _on_step(self) -> None:
+        assert self._step is not None
+        step_ps = self._step.elapsed_ps
         self._step = None
         position = self._chain.position
         token = self._chain.next()
         self._ledger.drafted += 1
+        self._ledger.draft_steps[self._stream.context(position)] += 1
         self._ledger.off_trace += token.off_trace
-        self._batch_ps += self._step_ps
+        self._batch_ps += step_ps
         self._batch_steps += 1
         if self._bonus == (position, token.token) or position >= self._committed:
             self._tokens.append(token)
@@ -361,6 +400,10 @@ class PimSequencer:
         if verdict.outcome != "void" and drafted(batch.tokens):
             self._drafting.feedback(drafted(batch.tokens), drafted(right))
         ledger.accepted += drafted(right)
+        for i, token in enumerate(batch.tokens):
+            steps = ledger.accepted_steps if i < len(right) else ledger.rejected_steps
+            if not token.hint and (i < len(right) or verdict.outcome == "rejected"):
+                steps[self._stream.context(batch.start + i)] += 1
         ledger.accepted_hints += len(right) - drafted(right)
         self._record(batch, verdict.outcome)
         if self._pre:
@@ -488,9 +531,7 @@ class PimSequencer:
         self._ledger.flushed += gone
         self._tokens = []
         self._survivors.clear()
-        if self._step is not None:
-            self._step.cancel()
-            self._step = None
+        self._cancel_step()
 
     def _record(self, batch: Batch, fate: str) -> None:
         if batch.predicted_go is not None:
@@ -498,9 +539,7 @@ class PimSequencer:
 
     def _restart(self, position: int) -> None:
         """Draft from a position on, as a new branch, with nothing drafted beyond it."""
-        if self._step is not None:
-            self._step.cancel()
-            self._step = None
+        self._cancel_step()
         self._tokens = []
         self._survivors.clear()
         self._bonus = None

@@ -4,8 +4,9 @@
 import random
 from typing import Literal, Protocol
 
-from ahasd.sim.kernel import Event, Kernel
-from ahasd.system.devices.analytic import AnalyticDevices
+from ahasd.sim.kernel import Kernel
+from ahasd.system.devices.interface import Devices
+from ahasd.system.devices.machine import Job, Machine
 from ahasd.system.drafting.base import DraftToken
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.batch import Batch
@@ -51,7 +52,7 @@ class Preverification:
 
     Parameters
     ----------
-    kernel, stream, devices, ledger, link
+    kernel, stream, devices, machine, ledger, link
         What it works with.
     npu
         How the NPU spends its time, to see whether it starves meanwhile.
@@ -68,7 +69,8 @@ class Preverification:
         self,
         kernel: Kernel,
         stream: TargetStream,
-        devices: AnalyticDevices,
+        devices: Devices,
+        machine: Machine,
         ledger: Ledger,
         link: Advisor,
         npu: Activity,
@@ -83,6 +85,8 @@ class Preverification:
         self._kernel = kernel
         self._stream = stream
         self._devices = devices
+        self._machine = machine
+        self._ledger = ledger
         self._account = ledger.preverify
         self._link = link
         self._npu = npu
@@ -96,9 +100,8 @@ class Preverification:
         self._count = 0  # tokens that are
         self._since_ps = 0
         self._starved_ps = 0
-        self._run_ps = 0
-        self._issued_ps = 0
-        self._end: Event | None = None
+        self._context = 0
+        self._job: Job | None = None
         self._hoping: set[int] = set()  # branches of which nothing is judged
 
     def connect(self, pim: Sequencer) -> None:
@@ -157,10 +160,9 @@ class Preverification:
             self._link.end_preverify(0, None)
             return False
         self._state = "running"
-        context = self._stream.context(self._position)
-        self._run_ps = self._devices.preverify_ps(self._count, context)
-        self._issued_ps = self._kernel.now_ps
-        self._end = self._kernel.after(self._run_ps, self._on_end)
+        self._context = self._stream.context(self._position)
+        task = self._devices.preverify(self._count, self._context)
+        self._job = self._machine.begin("pim", task, self._on_end)
         return True
 
     def cancel(self) -> None:
@@ -171,31 +173,34 @@ class Preverification:
             case "waiting":
                 self._close()
             case "running":
-                assert self._end is not None
-                self._end.cancel()
-                layers = self._devices.target_shape.layers
-                elapsed = self._kernel.now_ps - self._issued_ps
-                done = -(-elapsed * layers // self._run_ps)
-                boundary_ps = self._issued_ps + -(-self._run_ps * done // layers)
-                at_ps = max(boundary_ps, self._kernel.now_ps)
-                self._end = self._kernel.at(at_ps, self._break_off)
+                assert self._job is not None
+                self._job.stop_at_part(self._devices.target_shape.layers, self._break_off)
 
     def halt(self) -> None:
         """Leave what is under way: the run is over."""
-        if self._end is not None:
-            self._end.cancel()
+        if self._job is not None:
+            self._job.cancel()
+            self._ledger.count_abandoned("in_flight", self._job)
+            self._job = None
 
     def _break_off(self) -> None:
+        assert self._job is not None
+        self._ledger.count_abandoned("preverification", self._job)
+        self._job = None
         self._account.broken_off += 1
         self._close()
         self._link.end_preverify(0, None)
         self._pim.on_preverified(None)
 
     def _on_end(self) -> None:
+        assert self._job is not None
+        run_ps = self._job.elapsed_ps
+        self._job = None
         self._account.run += 1
         self._account.tokens += self._count
+        self._ledger.preverified[self._count, self._context] += 1
         self._close()
-        self._link.end_preverify(self._run_ps, self._count)
+        self._link.end_preverify(run_ps, self._count)
         wrong = self._find_wrong()
         if wrong is not None:
             self._account.predicted += 1

@@ -2,15 +2,15 @@
 """What the host writes into the control hardware before a run."""
 
 from ahasd.system.config import RunConfig
-from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import RankMap
+from ahasd.system.devices.interface import Devices
 
 PRELOADED_TOKENS = (1, 2, 4, 8)
 """Lengths of the profile's drafts and pre-verifications."""
 
 
 def registers(
-    config: RunConfig, devices: AnalyticDevices, ranks: RankMap
+    config: RunConfig, devices: Devices, ranks: RankMap
 ) -> list[tuple[str, dict[str, int]]]:
     """Return registers and their fields, in the order of the writes.
 
@@ -62,15 +62,15 @@ def registers(
     return found
 
 
-def _profile(config: RunConfig, devices: AnalyticDevices) -> list[tuple[str, dict[str, int]]]:
+def _profile(config: RunConfig, devices: Devices) -> list[tuple[str, dict[str, int]]]:
     """Return an offline profile: the devices' times, as a calibration run would measure them."""
     npu_ps, pim_ps = config.platform.npu.period_ps, config.platform.pim.period_ps
     found: list[tuple[str, dict[str, int]]] = []
     context = 64
     rows = [
-        *((0, devices.pass_ps(4, context << i), npu_ps, context << i) for i in range(4)),
-        *((1, n * devices.draft_step_ps(context), pim_ps, n) for n in PRELOADED_TOKENS),
-        *((2, devices.preverify_ps(n, context), pim_ps, n) for n in PRELOADED_TOKENS),
+        *((0, devices.verify(4, context << i).alone_ps, npu_ps, context << i) for i in range(4)),
+        *((1, n * devices.draft(context).alone_ps, pim_ps, n) for n in PRELOADED_TOKENS),
+        *((2, devices.preverify(n, context).alone_ps, pim_ps, n) for n in PRELOADED_TOKENS),
     ]
     for table, time_ps, period_ps, length in rows:
         cycles = min(-(-time_ps // period_ps), (1 << 32) - 1)
