@@ -7,11 +7,18 @@ turn, in sizes by Gemmini's rule, and runs a layer operator by operator through 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product as pairs
 from math import isqrt
 
+import numpy as np
+
+from ahasd.system.devices.dram.controller import Options
+from ahasd.system.devices.dram.controller_fast import serve
+from ahasd.system.devices.dram.controller_mapping import ROW_BANK_RANK_COLUMN
+from ahasd.system.devices.dram.controller_traffic import reads, sequential
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.stream import read_range
 from ahasd.system.devices.dram.timing import load_timing
@@ -28,9 +35,41 @@ _PEAK_BYTES_PER_CYCLE = Fraction("614.4")
 _SCRATCHPAD_BYTES = 32 * 2**20
 _ACCUMULATOR_BYTES = 4 * 2**20
 
-# Of its memory, from its sources: one command a cycle for two pseudo-channels, so that the ACT and
-# the PRE of each row of 16 reads take the place of reads; and 421 of 4,680 cycles in REFab.
-_THEIR_SHARE = Fraction(16, 18) * (1 - Fraction(421, 4680))
+# Its memory, of its configuration and of its Ramulator 2 (HBM2_2.5Gbps, HBM2_8Gb): a clock of 1.2
+# GHz, two pseudo-channels behind one command bus and one queue of 32 reads, rows of 16 reads. Here
+# both pseudo-channels are one with twice the bank groups and half the time of a burst.
+_THEIR_INTERVALS = {
+    "period_ps": Fraction(2500, 3),
+    "split_bus": False,
+    "bank_groups": 8,
+    "banks_per_group": 4,
+    "rows": 32768,
+    "row_bytes": 512,
+    "act_command": 1,
+    "burst": 1,
+    "burst_max": 1,
+    "rl": 9,
+    "wl": 3,
+    "t_rcd_rd": 9,
+    "t_rcd_wr": 9,
+    "t_rcd_ab": 9,
+    "t_ras": 21,
+    "t_rc": 23,
+    "t_rp": 9,
+    "t_rp_ab": 9,
+    "t_rtp": 3,
+    "t_wr": 10,
+    "t_ccd_s": 1,
+    "t_ccd_l": 2,
+    "t_mac": 2,
+    "t_rrd_s": 3,
+    "t_rrd_l": 4,
+    "t_faw": 19,
+    "t_wtr_s": 4,
+    "t_wtr_l": 5,
+    "t_rfc_ab": 421,
+    "t_refi": 4680,
+}
 
 # Inputs m x k by weights k x n, and cycles measured on it.
 _PRODUCTS = {
@@ -151,16 +190,38 @@ def our_share() -> Fraction:
     return played.bytes_s(timing) / peak
 
 
+@cache
+def their_shares() -> tuple[float, float]:
+    """Return what our controller gets of the peak of its memory: one stream, and four apart.
+
+    Its queue sees two rows of one stream, so that rows are opened late; four streams in banks of
+    their own fill the command bus.
+    """
+    timing = replace(load_timing("hbm2"), **_THEIR_INTERVALS)
+    options = Options(mapping=ROW_BANK_RANK_COLUMN, read_depth=32, hits_cap=0)
+    count = 2**16
+    # Three rows and a part further than a multiple of all banks: at no time in the same bank.
+    gap_bytes = 3 * 2**16 + 53 * timing.burst_bytes
+    apart = [
+        sequential(count // 4, timing.burst_bytes, start_bytes=n * gap_bytes) for n in range(4)
+    ]
+    streams = sequential(count, timing.burst_bytes), np.stack(apart, axis=1).reshape(-1)
+    one, four = (serve(timing, reads(each), options).bus_share for each in streams)
+    return one, four
+
+
 def _row(case: str, theirs: int, ours: Callable[[Fraction | None], int]) -> Row:
     """Return a row; where it is too far off, with what our cycles are at its memory's rate."""
     reason = ""
     found = ours(None)
     if abs(found / theirs - 1) > ALLOWED:
-        changed = ours(_THEIR_SHARE)
+        one, four = their_shares()
+        slow, fast = (ours(Fraction(share)) for share in (one, four))
         reason = (
-            "its memory gives one command a cycle to two pseudo-channels, rows of 16 reads: with "
-            f"REFab {float(_THEIR_SHARE):.0%} of the peak at most, ours {float(our_share()):.0%}; "
-            f"ours with its {changed:,} ({changed / theirs - 1:+.1%})"
+            "its memory: with its intervals, rows of 16 reads and queue of 32 our controller gets "
+            f"{one:.0%} of the peak for one stream and {four:.0%} for four, our own HBM2 "
+            f"{float(our_share()):.0%}; at these rates ours takes {slow:,} "
+            f"({slow / theirs - 1:+.1%}) to {fast:,} ({fast / theirs - 1:+.1%})"
         )
     return Row(peer=PEER, case=case, unit="cycles", theirs=theirs, ours=found, reason=reason)
 
