@@ -7,20 +7,24 @@ from typing import Any
 
 from rich.table import Table
 
-from ahasd.system.config import RunConfig, Scheme, Tvc
+from ahasd.system.config import BackendName, RunConfig, Scheme
 from ahasd.system.devices.capacity import RankMap
-from ahasd.system.simulate import Outcome, simulate
+from ahasd.system.devices.interface import Devices
+from ahasd.system.energy.table import LEVELS
+from ahasd.system.simulate import Outcome, make_devices, simulate
 from ahasd.system.stats import cycle_account, flat, metrics
 from ahasd.system.workload.trace import Trace
 
 STEPS: dict[str, tuple[Scheme, dict[str, Any]]] = {
-    "async": ("async", {}),
-    "+ EDC": ("async-edc", {}),
-    "+ EDC + TVC": ("ahasd", {"otherwise": "continue"}),
-    "+ EDC + TVC, waiting": ("ahasd", {"otherwise": "wait"}),
+    "async": ("async", {"nonlinear": {"unit": "npu"}}),
+    "+ AAU": ("async", {"nonlinear": {"unit": "aau"}}),
+    "+ EDC": ("async-edc", {"nonlinear": {"unit": "aau"}}),
+    "+ TVC": ("ahasd", {"nonlinear": {"unit": "aau"}, "tvc": {"otherwise": "continue"}}),
+    "+ TVC, waiting": ("ahasd", {"nonlinear": {"unit": "aau"}, "tvc": {"otherwise": "wait"}}),
 }
-"""Steps by label: scheme, and registers of the TVC. The two last differ in what becomes of a stop
-for which the TVC finds no time: AHASD drafts on, the other waits."""
+"""Steps by label, each on top of the one before but for the last: scheme, and keys by section. The
+two last differ in what becomes of a stop for which the TVC finds no time: AHASD drafts on, the
+other waits."""
 
 Progress = Callable[[str, int], None]
 
@@ -53,8 +57,9 @@ def ablation(
     Returns
     -------
     list
-        A step's `step`, `metrics`, `cycles`, `wall_s` by backend, and `checked`: whether another
-        backend gave the same.
+        A step's `step`, `metrics`, `cycles`, `wall_s` by backend, `checked`: whether another
+        backend gave the same; and `without_contention`: metrics if NPU and PIM did not delay each
+        other, from the golden model, None where they do not in any case.
 
     Raises
     ------
@@ -64,25 +69,27 @@ def ablation(
         A run is not lossless, or an account does not balance.
     """
     first = config.backend.ahasd
-    backends = [first, *({"golden", "rtl"} - {first} if check else ())]
+    others: tuple[BackendName, ...] = ("golden", "rtl")
+    backends = [first, *(each for each in others if check and each != first)]
     steps = []
-    for label, (scheme, tvc) in STEPS.items():
-        changed = Tvc.model_validate({**config.tvc.model_dump(), **tvc})
+    known: dict[str, Devices] = {}
+    for label, (scheme, changes) in STEPS.items():
+        changed: dict[str, Any] = {"scheme": scheme}
+        for section, keys in changes.items():
+            held = getattr(config, section)
+            changed[section] = type(held).model_validate({**held.model_dump(), **keys})
+        step = config.model_copy(update=changed)
+        unit = step.nonlinear.unit
+        devices = known.setdefault(unit, make_devices(step, ranks))
         wall_s: dict[str, float] = {}
         outcomes: list[Outcome] = []
         for backend in backends:
-            chosen = config.model_copy(
-                update={
-                    "scheme": scheme,
-                    "tvc": changed,
-                    "backend": config.backend.model_copy(update={"ahasd": backend}),
-                }
-            )
             began = time.perf_counter()
             outcome = simulate(
-                chosen,
+                _on_backend(step, backend),
                 trace,
                 ranks,
+                devices=devices,
                 progress=lambda emitted, name=f"{label} ({backend})": progress(name, emitted),
             )
             wall_s[backend] = time.perf_counter() - began
@@ -90,16 +97,36 @@ def ablation(
         seen = [(metrics(each), each.cycles, each.counters) for each in outcomes]
         if any(each != seen[0] for each in seen):
             raise BackendDifference(f"{label}: {' and '.join(backends)} give different runs")
+        without = None
+        if step.memory.contends:
+            ideal = step.model_copy(
+                update={"memory": step.memory.model_copy(update={"contention": False})}
+            )
+            outcome = simulate(
+                _on_backend(ideal, "golden"),
+                trace,
+                ranks,
+                devices=devices,
+                progress=lambda emitted, name=f"{label} (no contention)": progress(name, emitted),
+            )
+            without = metrics(outcome)
         steps.append(
             {
                 "step": label,
                 "metrics": seen[0][0],
+                "without_contention": without,
                 "cycles": cycle_account(outcomes[0].cycles),
                 "wall_s": wall_s,
                 "checked": len(outcomes) > 1,
             }
         )
     return steps
+
+
+def _on_backend(config: RunConfig, backend: BackendName) -> RunConfig:
+    return config.model_copy(
+        update={"backend": config.backend.model_copy(update={"ahasd": backend})}
+    )
 
 
 def _waste_s(found: dict[str, Any]) -> float:
@@ -115,6 +142,7 @@ def ablation_table(steps: list[dict[str, Any]]) -> Table:
         shown.add_column(step["step"], justify="right")
     found = [step["metrics"] for step in steps]
     before = [None, *found[:-1]]
+    ideal = [step["without_contention"] for step in steps]
     rows: list[tuple[str, list[str]]] = [
         ("tokens/s", [f"{each['throughput_tokens_s']:.3f}" for each in found]),
         ("tokens/pass", [f"{each['mean_acceptance_length_tokens']:.2f}" for each in found]),
@@ -136,13 +164,36 @@ def ablation_table(steps: list[dict[str, Any]]) -> Table:
                 for each, last in zip(found, before, strict=True)
             ],
         ),
+        ("energy, devices, mJ/token", [_energy(each, "device") for each in found]),
+        ("energy, wall, mJ/token", [_energy(each, "wall") for each in found]),
         ("lossless", ["yes" for _ in steps]),  # a run that is not ends with an error
     ]
     if any(step["checked"] for step in steps):
         rows.append(("golden = RTL", ["yes" for _ in steps]))  # so does a difference
+    if all(ideal):
+        rows += [
+            ("NPU delayed by the PIM, s", [f"{each['delayed_s']['npu']:.2f}" for each in found]),
+            ("PIM delayed by the NPU, s", [f"{each['delayed_s']['pim']:.2f}" for each in found]),
+            ("without contention: tokens/s", [f"{e['throughput_tokens_s']:.3f}" for e in ideal]),
+            ("without contention: NPU finish, s", [f"{each['time_s']:.2f}" for each in ideal]),
+            (
+                "  change",
+                [
+                    "" if last is None else f"{each['time_s'] / last['time_s'] - 1:+.1%}"
+                    for each, last in zip(ideal, [None, *ideal[:-1]], strict=True)
+                ],
+            ),
+            ("without contention: NPU waste, s", [f"{_waste_s(each):.2f}" for each in ideal]),
+        ]
     for label, cells in rows:
         shown.add_row(label, *cells)
     return shown
+
+
+def _energy(found: dict[str, Any], style: str) -> str:
+    """Return the middle of the range, between its ends."""
+    low, mid, high = (found["energy"][level][style]["mj_per_token"] for level in LEVELS)
+    return f"{mid:.0f} ({low:.0f} to {high:.0f})"
 
 
 def tvc_table(steps: list[dict[str, Any]]) -> Table:

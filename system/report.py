@@ -5,11 +5,14 @@ from typing import Any
 
 from rich.table import Table
 
+from ahasd.rtl.aau.params import AauParams
 from ahasd.system.config import HARDWARE_SCHEMES
+from ahasd.system.energy.table import LEVELS
 from ahasd.system.stats import FATES, flat
 
 ROWS = (
-    ("throughput", "throughput_tokens_s", "{:.2f} tokens/s"),
+    ("throughput, decoding", "throughput_tokens_s", "{:.2f} tokens/s"),
+    ("time to first token", "ttft_s", "{:.3f} s"),
     ("mean acceptance length", "mean_acceptance_length_tokens", "{:.2f} tokens/pass"),
     ("acceptance rate, of drafted", "acceptance_rate", "{:.1%}"),
     ("acceptance rate, of judged", "judged_acceptance_rate", "{:.1%}"),
@@ -19,9 +22,14 @@ ROWS = (
     ("NPU busy", "npu.busy", "{:.1%}"),
     ("NPU blocked", "npu.blocked", "{:.1%}"),
     ("NPU idle", "npu.idle", "{:.1%}"),
+    ("NPU delayed by the PIM", "delayed_s.npu", "{:.2f} s"),
     ("PIM busy", "pim.busy", "{:.1%}"),
     ("PIM blocked", "pim.blocked", "{:.1%}"),
     ("PIM idle", "pim.idle", "{:.1%}"),
+    ("PIM delayed by the NPU", "delayed_s.pim", "{:.2f} s"),
+    ("energy, devices, low / mid / high", "energy.{}.device.mj_per_token", "mJ/token"),
+    ("energy, wall, low / mid / high", "energy.{}.wall.mj_per_token", "mJ/token"),
+    ("DRAM-read floor", "energy.floor_mj_per_token", "{:.1f} mJ/token"),
     ("EDC go: full / rejected / void / flushed", "edc.confusion_batches.go", ""),
     ("EDC stop: full / rejected / void / flushed", "edc.confusion_batches.stop", ""),
     ("EDC reject recall", "edc.reject_recall", "{:.1%}"),
@@ -34,10 +42,30 @@ ROWS = (
 NONE = "-"
 
 
+FIDELITIES = {
+    "command": "by the commands of the memory",
+    "analytic": "by the analytic device model",
+}
+
+
+def _operators(results: dict[str, Any]) -> str:
+    """Say where the times of the PIM's non-linear operators are from."""
+    config = results["config"]
+    unit = "none" if config["memory"]["fidelity"] == "analytic" else config["nonlinear"]["unit"]
+    return {
+        "aau": f"AAU: {AauParams.timing}.",
+        "npu": "Non-linear operators: trips to the NPU.",
+        "none": "Non-linear operators: left out.",
+    }[unit]
+
+
 def _cell(values: dict[str, Any], key: str, form: str) -> str:
     if not form:
         fates = [values.get(f"{key}.{fate}") for fate in FATES]
         return NONE if None in fates else " / ".join(str(fate) for fate in fates)
+    if "{}" in key:
+        levels = [values.get(key.format(level)) for level in LEVELS]
+        return NONE if None in levels else " / ".join(f"{x:.0f}" for x in levels) + f" {form}"
     value = values.get(key)
     return NONE if value is None else form.format(value)
 
@@ -48,7 +76,7 @@ def table(results: dict[str, Any]) -> Table:
     shown = Table(
         title=f"{timing['dlm']} drafts for {timing['tlm']} on {timing['platform']}",
         caption=f"Acceptance is that of the trace {results['acceptance_is_of']['trace']}; timing is"
-        " that of the named models, by the analytic device model.",
+        f" that of the named models, {FIDELITIES[timing['devices']]}. {_operators(results)}",
     )
     shown.add_column("")
     runs = [flat(run) for run in results["runs"]]

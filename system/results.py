@@ -20,10 +20,10 @@ import tomlkit
 from ahasd import UserError, __version__
 from ahasd.system.config import RunConfig
 from ahasd.system.simulate import Outcome
-from ahasd.system.stats import cycle_account, flat, metrics
+from ahasd.system.stats import cycle_account, flat, memory_commands, metrics
 from ahasd.system.workload.trace import Trace
 
-SCHEMA = "ahasd-results/2"
+SCHEMA = "ahasd-results/3"
 INCIDENTAL = ("backend", "timing", "provenance")
 """Keys of results.json that may differ between two runs of one configuration."""
 
@@ -80,7 +80,8 @@ def document(
             "platform": config.platform.name,
             "tlm": config.tlm.name,
             "dlm": config.dlm.name,
-            "devices": "analytic",
+            "devices": config.memory.fidelity,
+            "memory": config.platform.dram,
         },
         "ranks": {
             "dlm_mask": outcomes[0].ranks.dlm_mask,
@@ -92,6 +93,7 @@ def document(
         "backend": backend,
         "timing": {
             "wall_s": dict(zip((o.config.scheme for o in outcomes), wall_s, strict=True)),
+            "memory_commands": memory_commands(outcomes),
             "cycles": {o.config.scheme: cycle_account(o.cycles) for o in outcomes if o.cycles},
         },
         "provenance": provenance(),

@@ -18,6 +18,7 @@ from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import RankMap, rank_map
 from ahasd.system.devices.command import CommandDevices, memory_timing
 from ahasd.system.devices.dram.sharing import Arbiter
+from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Machine, Rates
 from ahasd.system.energy.table import load_energy
@@ -62,6 +63,8 @@ class Outcome:
         KV lengths at which they were drafted.
     delayed_ps
         Time that NPU and PIM lost to each other on the memory.
+    memory_commands
+        Memory commands of all tasks.
     devices
         What the tasks' times and events are from.
     cycles
@@ -82,6 +85,7 @@ class Outcome:
     in_flight: int
     in_flight_contexts: Counter[int]
     delayed_ps: Rates
+    memory_commands: int
     devices: Devices
     cycles: dict[str, Cycles]
     measurements: Measurements
@@ -112,7 +116,8 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     ranks = rank_map(platform, config.dlm, config.tlm, context, platform.offload)
     if config.memory.fidelity == "command":
         memory_timing(platform)
-    load_energy(config.energy)
+    timing = load_timing(platform.dram)
+    load_energy(config.energy).check_memory(timing.name, timing.row_bytes)
     if config.scheme in HARDWARE_SCHEMES:
         _check_hardware(config, trace)
     return trace, ranks
@@ -140,6 +145,7 @@ def simulate(
     trace: Trace,
     ranks: RankMap,
     *,
+    devices: Devices | None = None,
     progress: Callable[[int], None] = lambda emitted: None,
     lockstep_folder: Path = Path(),
 ) -> Outcome:
@@ -151,6 +157,9 @@ def simulate(
         What to run.
     trace, ranks
         From `prepare`.
+    devices
+        From `make_devices`, of a configuration that differs from this one in nothing that they
+        depend on; they remember what they have timed. None makes them.
     progress
         Called with the number of tokens emitted so far.
     lockstep_folder
@@ -163,9 +172,9 @@ def simulate(
     """
     kernel = Kernel()
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
-    devices = _devices(config, ranks)
-    contends = isinstance(devices, CommandDevices) and config.memory.contention
-    machine = Machine(kernel, devices if contends else None)
+    devices = devices or make_devices(config, ranks)
+    memory = devices if isinstance(devices, CommandDevices) and config.memory.contention else None
+    machine = Machine(kernel, memory)
     ledger = Ledger()
     emitter = Emitter(kernel, stream, progress)
     playback = config.workload.playback
@@ -250,6 +259,7 @@ def simulate(
         in_flight=pim.in_flight if pim else 0,
         in_flight_contexts=pim.in_flight_contexts() if pim else Counter(),
         delayed_ps=machine.delayed_ps,
+        memory_commands=machine.commands,
         devices=devices,
         cycles=cycles,
         measurements=link.measurements if isinstance(link, HardwareLink) else Measurements(),
@@ -259,8 +269,8 @@ def simulate(
     return outcome
 
 
-def _devices(config: RunConfig, ranks: RankMap) -> AnalyticDevices | CommandDevices:
-    """Return the devices at the fidelity that the run asks for."""
+def make_devices(config: RunConfig, ranks: RankMap) -> AnalyticDevices | CommandDevices:
+    """Return the devices of a run; they depend on memory, operators, platform and models."""
     memory, platform = config.memory, config.platform
     if memory.fidelity == "analytic":
         drafts_on, verifies_on = ranks.draft_ranks, ranks.target.ranks

@@ -5,10 +5,12 @@ Acceptance length counts the bonus or correction token, acceptance rate does not
 gives every formula.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ahasd.sim.clocked import Cycles
+from ahasd.system.accounting import energy
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.simulate import Outcome
@@ -60,11 +62,16 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
         "scheme": outcome.config.scheme,
         "tokens": tokens,
         "time_s": outcome.time_ps / PS_PER_S,
-        "throughput_tokens_s": tokens * PS_PER_S / outcome.time_ps,
+        "prefill_s": ledger.prefill_ps / PS_PER_S,
+        "ttft_s": outcome.first_token_ps / PS_PER_S,
+        "throughput_tokens_s": tokens * PS_PER_S / (outcome.time_ps - ledger.prefill_ps),
+        "end_to_end_tokens_s": tokens * PS_PER_S / outcome.time_ps,
         "passes": ledger.passes,
         "rows_per_pass": ledger.rows / ledger.passes,
         "mean_acceptance_length_tokens": tokens / ledger.passes,
         "npu": _utilisation(outcome.npu, outcome.time_ps),
+        "delayed_s": {user: ps / PS_PER_S for user, ps in outcome.delayed_ps.items()},
+        "energy": energy(outcome),
     }
     if outcome.pim is not None:
         judged = ledger.accepted + ledger.rejected
@@ -108,6 +115,17 @@ def _tvc(outcome: Outcome) -> dict[str, Any]:
     entries = outcome.config.hardware.params.tvc.table_entries
     errors = prediction_errors(outcome.measurements.records, entries)
     return {**account, **seconds, "prediction_error": errors}
+
+
+def memory_commands(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Return the memory commands of runs that share devices, and how many were simulated.
+
+    The others repeat some that were, exactly; what two tasks do to each other is simulated beside.
+    """
+    return {
+        "all": sum(outcome.memory_commands for outcome in outcomes),
+        "simulated": outcomes[0].devices.simulated_commands,
+    }
 
 
 def cycle_account(cycles: dict[str, Cycles]) -> dict[str, dict[str, int]]:

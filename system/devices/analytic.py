@@ -13,6 +13,7 @@ heads look better than they are where a PIM unit is limited by its multipliers.
 from fractions import Fraction
 from typing import Literal
 
+from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.npu.passes import pass_events
 from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.model import ModelShape
@@ -45,7 +46,9 @@ class AnalyticDevices:
     Raises
     ------
     ValueError
-        `dlm_ranks` is out of range.
+        `dlm_ranks` or `tlm_ranks` is out of range.
+    UserError
+        The platform's memory is unknown.
     """
 
     def __init__(
@@ -60,6 +63,8 @@ class AnalyticDevices:
             raise ValueError(f"dlm_ranks = {dlm_ranks} must be 1 to {platform.pim.ranks}")
         if not 0 <= tlm_ranks <= platform.pim.ranks:
             raise ValueError(f"tlm_ranks = {tlm_ranks} must be 0 to {platform.pim.ranks}")
+        self.simulated_commands = 0
+        self._row_bytes = load_timing(platform.dram).row_bytes
         self.platform = platform
         self.draft_shape = draft_shape
         self.target_shape = target_shape
@@ -146,7 +151,7 @@ class AnalyticDevices:
     def verify(self, rows: int, context: int) -> Task:
         """Return one NPU pass; parameters and errors as `pass_ps`."""
         events = pass_events(self.platform, self.target_shape, rows, context)
-        return _task(self.pass_ps(rows, context), events)
+        return _task(self.pass_ps(rows, context), self._with_activates(events))
 
     def preverify(self, rows: int, context: int) -> Task:
         """Return one pre-verification; parameters and errors as `preverify_ps`."""
@@ -159,12 +164,20 @@ class AnalyticDevices:
         for shape in (self.target_shape, self.draft_shape) if drafts else (self.target_shape,):
             time_ps += max(self._terms_ps(shape, rows, 0).values())
             events += pass_events(self.platform, shape, rows, 0, logit_rows=1)
-        return _task(time_ps, events)
+        return _task(time_ps, self._with_activates(events))
+
+    def _rows(self, size_bytes: int) -> int:
+        """Return the rows that so many bytes fill."""
+        return -(-size_bytes // self._row_bytes)
+
+    def _with_activates(self, events: Events) -> Events:
+        return events + Events(activates=self._rows(events.read_bytes + events.write_bytes))
 
     def _pim_events(self, shape: ModelShape, rows: int, context: int) -> Events:
         kv_bytes = self.platform.kv_bytes
         read = shape.read_bytes(context, kv_bytes)
         return Events(
+            activates=self._rows(read),
             pim_read_bytes=read,
             pim_macs=rows * read,
             write_bytes=rows * shape.kv_bytes_per_token(kv_bytes),

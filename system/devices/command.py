@@ -102,7 +102,8 @@ class CommandDevices:
         self.platform = platform
         self.draft_shape, self.target_shape = draft_shape, target_shape
         self.timing = memory_timing(platform, refresh=refresh)
-        self.simulated_commands = self.skipped_commands = 0
+        self.simulated_commands = 0
+        """Commands that an engine was given so far, whatever they were needed for."""
         self._ranks = ranks
         self._unit: Unit = unit
         self._aau = aau or AauParams()
@@ -172,6 +173,7 @@ class CommandDevices:
         return Task(
             phases=tuple(phase for task in tasks for phase in task.phases),
             events=sum((task.events for task in tasks), Events()),
+            commands=sum(task.commands for task in tasks),
         )
 
     def _npu_task(self, shape: ModelShape, rows: int, context: int, logit_rows: int | None) -> Task:
@@ -189,14 +191,17 @@ class CommandDevices:
             activates=-(-(events.read_bytes + events.write_bytes) // self.timing.row_bytes),
             host_bytes=spilled,
         )
-        return _task(phases, events, self._npu_traffic())
+        # Every row that is opened is closed.
+        bursts = -(-(events.read_bytes + events.write_bytes) // self.timing.burst_bytes)
+        commands = bursts + 2 * events.activates
+        return replace(_task(phases, events, self._npu_traffic()), commands=commands)
 
     def _read_time_ps(self, size_bytes: int) -> int:
         """Return the time to read a range through the channels, ps; 0 for nothing."""
         if not size_bytes:
             return 0
         played = read_range(FastEngine, self.timing, 0, size_bytes)
-        self._count(played.simulated_commands, played.skipped_commands)
+        self.simulated_commands += played.simulated_commands
         # What the NPU's interface carries at most, should that be less.
         printed_ps = int(size_bytes * _PS_PER_S / self.platform.offchip_peak_bytes_s)
         return max(self.timing.time_ps(played.cycles), printed_ps)
@@ -216,15 +221,16 @@ class CommandDevices:
             "draft": (self.draft_shape, self._draft_ranks),
             "target": (self.target_shape, self._target_ranks),
         }[which]
-        return PimModel(self.platform, self.timing, shape, ranks, tokens=tokens)
+        model = PimModel(self.platform, self.timing, shape, ranks, tokens=tokens)
+        for stream in (model.exchange, model.weights):
+            self.simulated_commands += stream.simulated_commands
+        return model
 
     def _pim_task(self, which: str, tokens: int, context: int) -> Task:
         model = self._model(which, tokens)
         label = f"{which} of {tokens}"
         exchange, weights, attention = model.exchange, model.weights, model.attention(context)
-        for stream in (exchange, attention):
-            self._count(stream.simulated_commands, stream.skipped_commands)
-        self._count(weights.simulated_commands, weights.skipped_commands)
+        self.simulated_commands += attention.simulated_commands
         bus = self._bus_traffic(model.ranks)
         phases = [
             self._pim_phase("exchange", exchange, bus),
@@ -239,14 +245,20 @@ class CommandDevices:
                 f"{label}, attention to {nominal}", model.attention(nominal), model
             )
             phases.append(self._pim_phase("attention", attention, traffic))
-        task = _task(
-            phases, exchange.events + weights.events + attention.events, None, keep_traffic=True
+        streams = (exchange, weights, attention)
+        task = _task(phases, sum((each.events for each in streams), Events()), None)
+        commands = len(model.ranks) * sum(
+            each.simulated_commands + each.skipped_commands for each in streams
         )
         operators = self._operators(model.shape, tokens, context, len(model.ranks))
         if operators is None:
-            return task
+            return replace(task, commands=commands)
         outside = _task(operators.phases, operators.events, bus)
-        return Task(phases=task.phases + outside.phases, events=task.events + outside.events)
+        return Task(
+            phases=task.phases + outside.phases,
+            events=task.events + outside.events,
+            commands=commands,
+        )
 
     def _operators(self, shape: ModelShape, rows: int, context: int, ranks: int) -> Task | None:
         if self._unit == "none":
@@ -327,15 +339,11 @@ class CommandDevices:
     def _progress(self, timing: Timing, lanes: Sequence[Lane]) -> list[tuple[Lane, float]]:
         """Return the segments a cycle of each lane, together."""
         shared = share(FastSharer(FastEngine(timing), lanes, self._arbiter))
-        self._count(shared.commands, 0)
+        self.simulated_commands += shared.commands
         return [
             (lane, segments / shared.cycles)
             for lane, segments in zip(lanes, shared.segments, strict=True)
         ]
-
-    def _count(self, simulated: int, skipped: int) -> None:
-        self.simulated_commands += simulated
-        self.skipped_commands += skipped
 
 
 def memory_timing(platform: Platform, *, refresh: bool = True) -> Timing:
@@ -369,10 +377,11 @@ def _members(mask: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(mask.bit_length()) if mask >> rank & 1)
 
 
-def _task(
-    phases: Sequence[Phase], events: Events, traffic: Traffic | None, *, keep_traffic: bool = False
-) -> Task:
-    """Return a task whose bytes cross the channels evenly over its memory time."""
+def _task(phases: Sequence[Phase], events: Events, traffic: Traffic | None) -> Task:
+    """Return a task whose bytes cross the channels evenly over its memory time.
+
+    Phases without a traffic of their own get the one given.
+    """
     memory_ps = sum(phase.memory_ps for phase in phases)
     crossing = events.read_bytes + events.write_bytes
     return Task(
@@ -380,7 +389,7 @@ def _task(
             replace(
                 phase,
                 channel_bytes=crossing * phase.memory_ps // memory_ps if memory_ps else 0,
-                traffic=phase.traffic if keep_traffic else traffic if phase.memory_ps else None,
+                traffic=phase.traffic or (traffic if phase.memory_ps else None),
             )
             for phase in phases
         ),

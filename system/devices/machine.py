@@ -115,6 +115,8 @@ class Machine:
     def __init__(self, kernel: Kernel, memory: Memory | None) -> None:
         self.delayed_ps: Rates = {"npu": 0, "pim": 0}
         """Time that each user has lost to the other, ps."""
+        self.commands = 0
+        """Memory commands of all tasks that were begun."""
         self._kernel = kernel
         self._memory = memory
         self._jobs: dict[User, Job] = {}
@@ -138,6 +140,7 @@ class Machine:
         if user in self._jobs:
             raise ValueError(f"{user} has a task under way, and begins another")
         self.update()
+        self.commands += task.commands
         job = self._jobs[user] = Job(self, task, done)
         self.plan()
         return job

@@ -99,10 +99,21 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One draft step, pass, pre-verification or prefill: its phases in order, and its events."""
+    """One draft step, pass, pre-verification or prefill.
+
+    Parameters
+    ----------
+    phases
+        In their order.
+    events
+        What happens in it.
+    commands
+        Memory commands that it takes, refreshes aside; 0 where they are not modelled.
+    """
 
     phases: tuple[Phase, ...]
     events: Events
+    commands: int = 0
 
     @property
     def alone_ps(self) -> int:

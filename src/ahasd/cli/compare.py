@@ -31,9 +31,11 @@ def compare(
 ) -> None:
     """Compare what each control unit adds, on one trace with one seed.
 
-    `--ablation` runs drafting ahead without control, then with the EDC, then with EDC and TVC (once
-    drafting on where the TVC finds no time, as AHASD does, once waiting). Every step runs in the
-    compiled RTL and in the golden model, which must give the same run, and must be lossless.
+    `--ablation` runs drafting ahead without control and with the PIM's non-linear operators on the
+    NPU, then with them on AAUs, then with the EDC, then with the TVC (once drafting on where it
+    finds no time, as AHASD does, once waiting). Every step runs in the compiled RTL and in the
+    golden model, which must give the same run, and must be lossless; and once more as if NPU and
+    PIM did not delay each other on the memory.
 
     Prints a table of the steps and what the TVC did, and writes OUT/NAME/ablation.json.
 
@@ -107,7 +109,7 @@ def compare(
     check_place(path.parent)
     check_file(path, resolved.substance(), force=force)
     loaded, ranks = prepare(resolved)
-    runs = len(STEPS) * (1 if no_check else 2)
+    runs = len(STEPS) * ((1 if no_check else 2) + resolved.memory.contends)
     with steps_progress(runs, resolved.workload.tokens) as progress:
         steps = run_ablation(resolved, loaded, ranks, check=not no_check, progress=progress)
     told = {

@@ -110,7 +110,7 @@ def run(
     from ahasd.system.config import Scheme, load_config
     from ahasd.system.report import table
     from ahasd.system.results import check_folder, document, write_folder
-    from ahasd.system.simulate import prepare, simulate
+    from ahasd.system.simulate import make_devices, prepare, simulate
 
     given = {
         "scheme": scheme,
@@ -133,6 +133,7 @@ def run(
     check_folder(folder, resolved, force=force)
     loaded, ranks = prepare(resolved)
 
+    devices = make_devices(resolved, ranks)
     outcomes, wall_s = [], []
     schemes: list[Scheme] = [resolved.scheme]
     if resolved.baseline not in ("none", resolved.scheme):
@@ -145,6 +146,7 @@ def run(
                     resolved.with_scheme(each),
                     loaded,
                     ranks,
+                    devices=devices,
                     progress=progress,
                     lockstep_folder=out,
                 )
@@ -159,5 +161,11 @@ def run(
         print(
             f"{domain} clock ({resolved.backend.ahasd}): {cycles['simulated']:,} cycles simulated,"
             f" {cycles['stepped']:,} stepped{compared}, {cycles['skipped']:,} skipped as quiescent"
+        )
+    commands = results["timing"]["memory_commands"]
+    if commands["all"]:
+        print(
+            f"memory: {commands['all']:,} commands, {commands['simulated']:,} simulated, the others"
+            " known to repeat them"
         )
     print(f"lossless: {resolved.workload.tokens} tokens equal the target's own; see {folder}/")

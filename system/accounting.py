@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the work of a run was for: its events by device and fate, and their energy.
+
+Draft steps have the fate of their token, cancelled ones are flushed. The rows of a pass whose
+tokens were emitted are committed, the others rejected.
+"""
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+from ahasd.system.devices.dram.timing import load_timing
+from ahasd.system.energy.account import EnergyAccount, Fate
+from ahasd.system.energy.report import check_floor, report
+from ahasd.system.energy.table import load_energy
+from ahasd.system.simulate import Outcome
+
+
+def energy(outcome: Outcome) -> dict[str, Any]:
+    """Return the energy report of a run, as `ahasd.system.energy.report.report` gives it.
+
+    Raises
+    ------
+    AssertionError
+        Some energy is missing: a fault of ours, never of the input.
+    """
+    config = outcome.config
+    timing = load_timing(config.platform.dram)
+    account = EnergyAccount(
+        ranks=config.platform.pim.ranks, t_refi_ps=timing.time_ps(timing.t_refi)
+    )
+    _book(outcome, account)
+    found = report(
+        account,
+        outcome.time_ps,
+        config.workload.tokens,
+        load_energy(config.energy),
+        _cell_bytes(outcome),
+    )
+    check_floor(found)
+    return found
+
+
+def _book(outcome: Outcome, account: EnergyAccount) -> None:
+    ledger, devices = outcome.ledger, outcome.devices
+    has_draft = outcome.pim is not None
+    for (rows, context, emitted), times in ledger.verified.items():
+        events = devices.verify(rows, context).events
+        committed = events.part(Fraction(emitted, rows))
+        account.add("npu", "committed", committed, times)
+        account.add("npu", "rejected", events - committed, times)
+    for rows, times in ledger.prefills.items():
+        account.add("npu", "prefill", devices.prefill(rows, drafts=has_draft).events, times)
+    judged = ledger.accepted_steps + ledger.rejected_steps + outcome.in_flight_contexts
+    fates: dict[Fate, Counter[int]] = {
+        "committed": ledger.accepted_steps,
+        "rejected": ledger.rejected_steps,
+        "flushed": ledger.draft_steps - judged,
+        "in_flight": outcome.in_flight_contexts,
+    }
+    for fate, steps in fates.items():
+        for context, times in steps.items():
+            account.add("pim", fate, devices.draft(context).events, times)
+    for (rows, context), times in ledger.preverified.items():
+        events = devices.preverify(rows, context).events
+        account.add("pim", "preverification", events, times)
+    for fate, events in ledger.abandoned.items():
+        account.add("pim", fate, events)
+
+
+def _cell_bytes(outcome: Outcome) -> int:
+    """Return the bytes that finished passes and steps need out of the cells."""
+    config, ledger = outcome.config, outcome.ledger
+    kv_bytes = config.platform.kv_bytes
+    found = 0
+    for (_, context, _), times in ledger.verified.items():
+        found += times * config.tlm.read_bytes(context, kv_bytes)
+    for (_, context), times in ledger.preverified.items():
+        found += times * config.tlm.read_bytes(context, kv_bytes)
+    for context, times in ledger.draft_steps.items():
+        found += times * config.dlm.read_bytes(context, kv_bytes)
+    return found
