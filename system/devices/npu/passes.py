@@ -216,18 +216,17 @@ def _attention_traffic(platform: Platform, shape: ModelShape, rows: int, context
     """Return the keys and values read, those written, and what the scratchpad does not hold."""
     per_token = shape.kv_bytes_per_token(platform.kv_bytes)
     half = platform.npu.scratchpad_bytes // 2
-    new = rows * per_token
-    own_layer = rows * (shape.heads + 2 * shape.kv_heads) * shape.head_dim * platform.kv_bytes
-    # New keys stay in the scratchpad if a layer's queries, keys and values fit; queries do not
-    # belong in the memory, but pass through it where they do not fit.
-    spilled = 0 if own_layer <= half else shape.layers * own_layer
+    old, new = context * per_token, rows * per_token
+    queries = shape.layers * rows * shape.heads * shape.head_dim * platform.kv_bytes
+    if (queries + new) // shape.layers <= half:
+        # The new rows of a layer stay in the scratchpad; their keys are written for later passes.
+        new_read = queries = 0
+    else:
+        new_read = new
     head = 2 * (context + rows) * shape.head_dim * platform.kv_bytes
     # A head that does not fit is read again for each block of queries.
     again = 1 if head <= half else -(-rows // platform.npu.array_rows)
-    return Traffic(
-        read_bytes=context * per_token * again + spilled * again,
-        write_bytes=new + max(0, spilled - new),
-    )
+    return Traffic(read_bytes=(old + new_read) * again + queries, write_bytes=new + queries)
 
 
 def _tile_bytes(npu: Npu, shape: ModelShape) -> int:

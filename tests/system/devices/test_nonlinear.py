@@ -193,6 +193,15 @@ def test_a_trip_to_the_npu_worked_by_hand():
     assert task.alone_ps == task.phases[0].memory_ps + task.phases[1].compute_ps
 
 
+def test_a_parallel_block_brings_the_results_of_both_its_halves_to_one_normalisation():
+    npu = load_platform("mobile-paper", ROUND).npu
+    shape = load_model("tiny-draft", {"parallel_block": "true"})
+    task = on_npu(shape, 1, 8, npu=npu, transfer_ps=no_time)
+    assert task.events.read_bytes == 2 * (2 * (2 * 128 + 36 + 768) + 128 + 1024)
+    assert task.events.write_bytes == 2 * (2 * (128 + 36 + 384) + 128 + 16)
+    assert task.phases[1].compute_ps == 8 * 1_000_000 + 1000
+
+
 def test_trips_add_the_published_shares_to_a_draft_step():
     # 1 us a trip adds 6 % to 1.72 ms of OPT-1.3B, 2 % to 8.39 ms of LLaMA2-7B.
     for model, step_ms, share in (("opt-1.3b", 1.72, 6), ("llama2-7b", 8.39, 2)):

@@ -6,6 +6,7 @@ import pytest
 from ahasd import UserError
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.npu.passes import linear_products, pass_events, pass_phases
+from ahasd.system.devices.npu.tiling import blocked
 from ahasd.system.model import load_model
 from ahasd.system.platform import load_platform
 
@@ -148,6 +149,29 @@ def test_keys_of_a_prefill_that_fit_are_written_and_not_read():
     # INT8 inputs and results of 128 rows: up to 128 x (4096 + 22016) = 3.3 MB stay.
     assert events.read_bytes == shape.bytes_per_pass
     assert events.write_bytes == 128 * shape.kv_bytes_per_token(2)
+
+
+def test_what_a_small_scratchpad_does_not_hold_passes_through_the_memory():
+    # 128 KiB: 64 KiB hold neither 200 rows of queries, keys and values of a layer of tiny-target
+    # (307,200 bytes) nor a head of 600 keys (76,800), but one of 500 (64,000).
+    shape = load_model("tiny-target")
+    per_key = 4 * 8 * 32 * 2 * 2
+    queries = 200 * per_key // 2
+    large, small = (
+        load_platform("mobile-paper", {"npu.scratchpad_bytes": size}) for size in (2**26, 2**17)
+    )
+    for context, reads in ((300, 1), (400, 2)):
+        roomy = pass_events(large, shape, 200, context)
+        tight = pass_events(small, shape, 200, context)
+        assert roomy.read_bytes == shape.bytes_per_pass + context * per_key
+        assert roomy.write_bytes == 200 * per_key
+        # Beside it the products are cut into blocks; their bytes are those of a pass without keys.
+        products = sum(
+            each.count * blocked(each.m, each.k, each.n, 2**17).total_bytes
+            for each in linear_products(shape, 200, 200)
+        )
+        attention = reads * (context + 200) * per_key + queries + 200 * per_key + queries
+        assert tight.read_bytes + tight.write_bytes == products + attention
 
 
 def test_logits_of_the_last_row_alone_spare_the_vocabulary():
