@@ -18,7 +18,7 @@ from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.dram.commands import Op
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.sharing import Arbiter, FastSharer, Lane, share
-from ahasd.system.devices.dram.stream import Pattern, SequentialRead, read_range
+from ahasd.system.devices.dram.stream import Known, Pattern, SequentialRead, read_range
 from ahasd.system.devices.dram.timing import Timing, load_timing
 from ahasd.system.devices.machine import ONE, Rates
 from ahasd.system.devices.npu.passes import pass_events, pass_phases
@@ -105,6 +105,7 @@ class CommandDevices:
         self.simulated_commands = 0
         """Commands that an engine was given so far, whatever they were needed for."""
         self._ranks = ranks
+        self._known: Known = {}
         self._unit: Unit = unit
         self._aau = aau or AauParams()
         self._arbiter = arbiter
@@ -200,11 +201,18 @@ class CommandDevices:
         """Return the time to read a range through the channels, ps; 0 for nothing."""
         if not size_bytes:
             return 0
-        played = read_range(FastEngine, self.timing, 0, size_bytes)
-        self.simulated_commands += played.simulated_commands
+        # One rank of each channel after another.
+        held_bytes = self.platform.pim.channels * self.platform.pim.rank_capacity_bytes
+        rounds, rest_bytes = divmod(size_bytes, held_bytes)
+        cycles = 0
+        for times, part_bytes in ((rounds, held_bytes), (1, rest_bytes)):
+            if times and part_bytes:
+                played = read_range(FastEngine, self.timing, 0, part_bytes, known=self._known)
+                self.simulated_commands += played.simulated_commands
+                cycles += times * played.cycles
         # What the NPU's interface carries at most, should that be less.
         printed_ps = int(size_bytes * _PS_PER_S / self.platform.offchip_peak_bytes_s)
-        return max(self.timing.time_ps(played.cycles), printed_ps)
+        return max(self.timing.time_ps(cycles), printed_ps)
 
     def _npu_traffic(self) -> Traffic:
         """Return the stream of reads, from a rank of the target on its channel."""

@@ -27,7 +27,7 @@ from ahasd.system.devices.dram.stream import Pattern
 Policy = Literal["fair", "npu-first", "pim-first", "slots"]
 User = Literal["npu", "pim"]
 
-MAX_REFRESHES = 512
+MAX_REFRESHES = 256
 """Refreshes of the first lane after which a search for a period ends."""
 
 
@@ -218,6 +218,10 @@ class Sharer(ABC):
         """Return the segments that each lane has passed, a begun one by its share of commands."""
 
     @abstractmethod
+    def position(self) -> Hashable:
+        """Return a part of the state that is quick to tell: where each lane stands."""
+
+    @abstractmethod
     def state(self) -> Hashable:
         """Return all that the future depends on, cycles counted from now."""
 
@@ -232,17 +236,20 @@ def share(sharer: Sharer, *, max_refreshes: int = MAX_REFRESHES) -> Shared:
     max_refreshes
         Refreshes of the leading lane's rank after which to give up.
     """
-    marks: dict[Hashable, tuple[int, tuple[float, ...]]] = {}
-    commands = 0
-    first = here = 0, sharer.segments()
-    for refresh in range(max_refreshes):
+    commands = sharer.run(_MAX_COMMANDS)
+    first = here = there = sharer.now(), sharer.segments()
+    position, state = sharer.position(), sharer.state()
+    age, span = 0, 1
+    for _ in range(1, max_refreshes):
         commands += sharer.run(_MAX_COMMANDS)
         here = sharer.now(), sharer.segments()
-        if not refresh:
-            first = here
-        there = marks.setdefault(sharer.state(), here)
-        if there is not here:
+        age += 1
+        # The position is quick to tell, and hardly ever is that of the mark.
+        if sharer.position() == position and sharer.state() == state:
             return _stretch(there, here, commands, is_period=True)
+        if age == span:  # a mark twice as far on finds any period in the end (Brent)
+            there, position, state = here, sharer.position(), sharer.state()
+            age, span = 0, 2 * span
     return _stretch(first, here, commands, is_period=False)
 
 
@@ -312,6 +319,10 @@ class ReferenceSharer(Sharer):
         return tuple(
             each.finished + (each.at - each.start) / (each.end - each.start) for each in self._at
         )
+
+    def position(self) -> Hashable:
+        """Return where each lane stands."""
+        return tuple((each.segment, each.at, each.offset) for each in self._at)
 
     def state(self) -> Hashable:
         """Return all that the future depends on; see `Sharer`."""
@@ -509,6 +520,10 @@ class FastSharer(Sharer):
             )
         )
         return tuple((finished + (at - start) / (end - start)).tolist())
+
+    def position(self) -> Hashable:
+        """Return where each lane stands."""
+        return self._table[:, sharing_kernel.SEGMENT : sharing_kernel.HELD].tobytes()
 
     def state(self) -> Hashable:
         """Return all that the future depends on; see `Sharer`."""

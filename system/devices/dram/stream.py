@@ -229,7 +229,14 @@ class AllBankMac:
         return self._first + index
 
 
-def play(engine: Engine, pattern: Pattern, *, refresh: bool = True, skip: bool = True) -> Played:
+def play(
+    engine: Engine,
+    pattern: Pattern,
+    *,
+    refresh: bool = True,
+    skip: bool = True,
+    known: "Known | None" = None,
+) -> Played:
     """Play a stream on its channel from its state now, refreshing the rank with REFab when due.
 
     Refreshes come at the next boundary of segments; those of other ranks are not played.
@@ -244,8 +251,11 @@ def play(engine: Engine, pattern: Pattern, *, refresh: bool = True, skip: bool =
         Insert refreshes; without them a long stream ends in `RefreshOverdueError`.
     skip
         Skip what is known to repeat.
+    known
+        What was simulated before, by this engine's class on the same memory for patterns that
+        differ from this one in their length only; what is simulated now is added.
     """
-    player = _Player(engine, pattern, refresh=refresh, skip=skip)
+    player = _Player(engine, pattern, refresh=refresh, skip=skip, known=known)
     while player.index < pattern.segments:
         player.advance()
     return player.played()
@@ -260,17 +270,23 @@ class _Step:
     state: Hashable
 
 
+Known = dict[tuple[int, int, bool, Hashable], _Step]
+"""What segments do, by phase, refreshes before them, being the first, and state of the channel."""
+
+
 class _Player:
     """Position in a stream; the engine follows only where something new must be simulated."""
 
-    def __init__(self, engine: Engine, pattern: Pattern, *, refresh: bool, skip: bool) -> None:
+    def __init__(
+        self, engine: Engine, pattern: Pattern, *, refresh: bool, skip: bool, known: Known | None
+    ) -> None:
         self._engine, self._pattern = engine, pattern
         self._refresh, self._skip = refresh, skip
         self._began = self._now = engine.now(pattern.channel)
         self._due = engine.refresh_due(pattern.channel, pattern.rank)
         self._state = engine.save(pattern.channel, pattern.base_row(0))
         self._engine_follows = True
-        self._steps: dict[tuple[int, int, bool, Hashable], _Step] = {}
+        self._steps: Known = {} if known is None else known
         self._marks: dict[tuple[int, Hashable, int], tuple[int, int, int, int]] = {}
         self._commands = self._simulated = self._refreshes = 0
         self.index = 0
@@ -354,6 +370,7 @@ def read_range(
     *,
     rank: int = 0,
     skip: bool = True,
+    known: Known | None = None,
 ) -> Played:
     """Read a range that is striped burst by burst over all channels, in one rank of each.
 
@@ -373,6 +390,8 @@ def read_range(
         The rank.
     skip
         Skip what is known to repeat.
+    known
+        As for `play`, of ranges with the same begin and rank.
 
     Raises
     ------
@@ -392,7 +411,7 @@ def read_range(
         pattern = SequentialRead(
             timing, share, rank=rank, first_segment=start_bytes // stripe_bytes
         )
-        played = play(make_engine(timing), pattern, skip=skip)
+        played = play(make_engine(timing), pattern, skip=skip, known=known)
         commands = played.simulated_commands + played.skipped_commands
         cycles = max(cycles, played.cycles)
         simulated += played.simulated_commands
