@@ -222,7 +222,9 @@ class Gpu(TomlModel):
         # What lies on the host is not read from the memory.
         away = Fraction(spilled_bytes, shape.bytes_per_pass * element)
         here = max(Fraction(0), 1 - away)
-        linear = sum(self._product_s(m, k, n, element, here) for k, n in in_layer)
+        linear = sum(
+            (self._product_s(m, k, n, element, here) for k, n in in_layer), start=Fraction(0)
+        )
         vocabulary = self._product_s(m, width, -(-shape.vocab // self.devices), element, here)
         norms = 1 if shape.parallel_block else 2
         return GpuPass(
@@ -232,7 +234,9 @@ class Gpu(TomlModel):
                 shape.layers
                 * self._attention_s(shape, rows, context, batch, heads, kv_heads, kv_bytes)
             ),
-            elementwise_ps=_ps(shape.layers * self._elementwise_s(m, width, inner, norms)),
+            elementwise_ps=_ps(
+                shape.layers * self._elementwise_s(m, width, shape.ffn_matrices * inner, norms)
+            ),
             link_ps=_ps(shape.layers * norms * self._sum_s(m * width * _ACTIVATION_BYTES)),
             spill_ps=self.host.stream_ps(spilled_bytes),
         )
@@ -281,13 +285,16 @@ class Gpu(TomlModel):
         softmax = 2 * pairs * _ACTIVATION_BYTES / self._memory_bytes_s
         return (2 * product + softmax) / busy
 
-    def _elementwise_s(self, m: int, width: int, inner: int, norms: int) -> Fraction:
-        """Return the time of one layer's normalisations and activation on one device, s."""
+    def _elementwise_s(self, m: int, width: int, activated: int, norms: int) -> Fraction:
+        """Return the time of one layer's normalisations and activation on one device, s.
+
+        `activated` are the elements of a row that the activation reads and writes.
+        """
         if not self.kernels:
             return Fraction(0)
-        # A normalisation reads its row and the residual, and writes one; an activation each once.
+        # A normalisation reads its row and the residual, and writes one.
         norm_bytes = 3 * m * width * _ACTIVATION_BYTES
-        activation_bytes = 2 * m * inner * _ACTIVATION_BYTES
+        activation_bytes = m * activated * _ACTIVATION_BYTES
         fixed = norms * Fraction(str(self.kernels.norm_ns)) + Fraction(
             str(self.kernels.activation_ns)
         )
