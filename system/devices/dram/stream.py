@@ -305,7 +305,8 @@ class _Player:
         latest = self._due + engine.minima[Constraint.REFI]
         if step is None or self._now + step.cycles > latest:
             step = self._simulated_step(refreshes, last=last)
-            self._steps[key] = step
+            if not last:
+                self._steps[key] = step
             self._simulated += step.commands
         else:
             self._engine_follows = False

@@ -10,7 +10,14 @@ from ahasd.system.devices.dram.commands import Command, Op
 from ahasd.system.devices.dram.engine import RefreshOverdueError
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.reference import ReferenceEngine
-from ahasd.system.devices.dram.stream import AllBankMac, SequentialRead, play, read_range
+from ahasd.system.devices.dram.stream import (
+    AllBankMac,
+    Known,
+    SequentialRead,
+    play,
+    read_range,
+)
+from ahasd.system.devices.dram.timing import load_timing
 
 
 def patterns(timing):
@@ -213,3 +220,15 @@ def test_streams_that_the_memory_cannot_hold_are_refused(load):
         AllBankMac(timing, 2, first_row=timing.rows - 1)
     with pytest.raises(ValueError, match="two banks"):
         SequentialRead(replace(timing, banks_per_group=1, banks_per_refresh=1), 1)
+
+
+def test_what_is_known_of_one_range_changes_no_figure_of_the_next() -> None:
+    timing = load_timing("lpddr5-6400")
+    known: Known = {}
+    for size in (5_000_000, 1_234_567, 32, 5_000_032, 777_777):
+        fresh = read_range(FastEngine, timing, 0, size)
+        again = read_range(FastEngine, timing, 0, size, known=known)
+        assert (again.cycles, again.refreshes) == (fresh.cycles, fresh.refreshes)
+        assert again.simulated_commands <= fresh.simulated_commands
+        total = fresh.simulated_commands + fresh.skipped_commands
+        assert again.simulated_commands + again.skipped_commands == total
