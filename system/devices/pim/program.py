@@ -63,7 +63,6 @@ class Program:
                 f"of a rank: spread the model over more ranks"
             )
         self.channel, self.rank = channel, rank
-        self._timing, self._period = timing, tuple(segments)
         numbers: dict[Segment, int] = {}
         self._kinds = [numbers.setdefault(each, len(numbers)) for each in segments]
         self._templates = [self._template(segment) for segment in numbers]
@@ -77,20 +76,6 @@ class Program:
         self.bytes = self.counts[Op.MACAB] * mac_bytes(timing)
         ends_with_data = segments[-1][-1][0] is Op.RDB
         self.tail_cycles = timing.rl + timing.burst if ends_with_data else timing.t_rp_ab
-
-    def at(self, rank: int, channel: int = 0) -> "Program":
-        """Return the same on another rank."""
-        return self._again(self._period, self.segments // self.period, rank, channel)
-
-    def typical(self) -> "Program":
-        """Return the most frequent segment again and again, as many as there are segments."""
-        kind, _ = Counter(self._kinds).most_common(1)[0]
-        segment = self._period[self._kinds.index(kind)]
-        return self._again((segment,), self.segments, self.rank, self.channel)
-
-    def _again(self, period: Sequence[Segment], times: int, rank: int, channel: int) -> "Program":
-        first = self._first
-        return Program(self._timing, period, times, channel=channel, rank=rank, first_row=first)
 
     def _template(self, segment: Segment) -> Encoded:
         template = np.zeros((len(segment), FIELDS), np.int64)

@@ -67,21 +67,6 @@ class Stream:
     events: Events
 
     @property
-    def typical(self) -> Program:
-        """The most frequent segment of the first program again and again: a period of one row.
-
-        It has the stream's pace without its length, for a player that searches for periods.
-
-        Raises
-        ------
-        ValueError
-            The stream has no program.
-        """
-        if not self.programs:
-            raise ValueError("a stream without programs has no typical segment")
-        return self.programs[0].typical()
-
-    @property
     def time_ps(self) -> int:
         """Time of the cycles, ps, rounded up."""
         return self.timing.time_ps(self.cycles)
