@@ -15,13 +15,13 @@ from ahasd.sim.rtl.build import cache_folder
 @cache
 def _folder() -> str:
     """Return a folder that no other version of any compiled function here has."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(Path(__file__).parent.glob("*kernel*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return str(cache_folder() / "dram" / digest[:16])
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function, and keep its code until any file beside it changes.
+    """Compile a function of a kernel file, and keep its code until any kernel file here changes.
 
     Numba alone watches the file of the function only, not those of the functions that it calls.
     """
