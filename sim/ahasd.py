@@ -100,8 +100,8 @@ class AhasdTop:
 
     def read(self, name: str, done: Callable[[dict[str, int]], None]) -> None:
         """Read a register and call `done` with its fields."""
+        self._reads.append((name, [], done))
         for address in addresses(name):
-            self._reads.append((name, [], done))
             self._unit.send("ar", address)
 
     def _on_written(self, payload: int) -> None:
@@ -112,11 +112,10 @@ class AhasdTop:
     def _on_read(self, payload: int) -> None:
         if payload >> 32:
             raise AssertionError(f"the top refused a read with response {payload >> 32}")
-        name, words, done = self._reads.popleft()
+        name, words, done = self._reads[0]
         words.append(payload & 0xFFFF_FFFF)
-        if self._reads and self._reads[0][0] == name and len(words) < len(addresses(name)):
-            self._reads[0] = (name, words, done)
-        else:
+        if len(words) == len(addresses(name)):
+            self._reads.popleft()
             done(decode(name, *words))
 
     # PIM sequencer

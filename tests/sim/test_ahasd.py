@@ -208,7 +208,8 @@ def test_a_task_is_issued_after_the_one_before_it_has_ended(made):
     assert made.engine.moved["done"] == [3]
 
 
-def test_an_answer_is_what_the_measurements_allow_and_its_task_follows(made):
+def ask_in_a_pass(made):
+    """Measure, begin a pass that leaves time for pre-verification, and ask for it as task 6."""
     top = made.top
     set_masks(top)
     top.write("pim.TVC_NPU_RATIO", value=0x8000)
@@ -223,6 +224,10 @@ def test_an_answer_is_what_the_measurements_allow_and_its_task_follows(made):
     request = Request(epoch=0, branch=2, position=9, task=6, overhead_tokens=1, available_tokens=7)
     top.ask(request)
     made.kernel.run()
+
+
+def test_an_answer_is_what_the_measurements_allow_and_its_task_follows(made):
+    ask_in_a_pass(made)
     answer, issue = made.told[-2:]
     # 2000 PIM cycles, less one draft token of 100, two switches of 44 and the age of the task;
     # 350 cycles a token: 5 fit, of which one is the overhead.
@@ -232,6 +237,21 @@ def test_an_answer_is_what_the_measurements_allow_and_its_task_follows(made):
     assert 5 * 350 < decision.slack < 2000 - 100 - 2 * 44
     assert issue == ("issue", Issue(TaskKind.PREVERIFY, False, 6))
     assert count(made, "pim.PREVERIFY_REQUESTS") == (1,)
+
+
+def test_drafting_is_not_suspended_as_its_layers_are_not_told(made):
+    made.top.write("pim.CONTROL", gtsu_preempt=1)
+    set_masks(made.top)
+    made.kernel.run()
+    made.top.task(3)
+    made.kernel.run()
+    ask_in_a_pass(made)
+    assert made.told[-1][0] == "answer"
+    issues = [issue for name, issue in filter(lambda told: told[0] == "issue", made.told)]
+    assert issues == [Issue(TaskKind.DRAFT, False, 3)]
+    made.top.done(3)
+    made.kernel.run()
+    assert made.told[-1] == ("issue", Issue(TaskKind.PREVERIFY, False, 6))
 
 
 def test_nothing_is_to_be_had_while_no_task_runs(made):
@@ -319,14 +339,16 @@ def echoing(response=0):
 def test_a_counter_is_put_together_from_its_two_words():
     kernel, top = echoing()
     values = []
-    for name in ("pim.SWITCHES", "pim.SWITCHES", "pim.TVC_MAX_LENGTH", "pim.TVC_MAX_LENGTH"):
-        top.read(name, lambda fields: values.append(fields["value"]))
-    top.read("npu.REJECTIONS", lambda fields: values.append(fields["value"] >> 32))
+    names = ("pim.SWITCHES", "pim.TVC_MAX_LENGTH", "pim.SWITCHES", "pim.SWITCHES")
+    for i, name in enumerate(names):
+        top.read(name, lambda fields, i=i: values.append((i, fields["value"])))
+    top.read("npu.REJECTIONS", lambda fields: values.append((4, fields["value"] >> 32)))
     kernel.run()
-    rejections_high = values.pop()
     # The low word is at 0x1188, the high one at 0x118C; 0x104C is a register of six bits.
-    assert values == [0x118C << 32 | 0x1188] * 2 + [0x104C & 63] * 2
-    assert rejections_high % 8 == 4
+    switches = 0x118C << 32 | 0x1188
+    assert values[:4] == [(0, switches), (1, 0x104C & 63), (2, switches), (3, switches)]
+    number, rejections_high = values[4]
+    assert (number, rejections_high % 8) == (4, 4)
 
 
 @pytest.mark.parametrize(
