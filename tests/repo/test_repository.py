@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layout, wheel contents, documents: what the tree promises about itself."""
 
+import json
 import re
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -21,6 +23,7 @@ def tracked() -> list[Path]:
     return [Path(line) for line in listed.stdout.splitlines()]
 
 
+@cache
 def generator():
     spec = spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec is not None
@@ -59,6 +62,17 @@ def test_every_generated_file_is_up_to_date():
     for path, text in generator().outputs():
         name = path.relative_to(ROOT)
         assert path.read_text(encoding="utf-8") == text, f"{name}: run `python docs/generate.py`"
+
+
+def test_the_recorded_ablation_is_of_these_sources():
+    made = generator()
+    recorded = json.loads(made.ABLATION.read_text("utf-8"))
+    config = made.prepared()[0]
+    assert recorded["config"] == config.substance()
+    (step,) = (each for each in recorded["steps"] if each["step"] == "+ TVC")
+    found = json.loads(json.dumps(made.metrics(made.outcome(config.scheme))))
+    assert step["metrics"] == found, "run `python docs/generate.py --record`"
+    assert all(each["checked"] for each in recorded["steps"])
 
 
 def test_every_generated_part_is_shown_once():
