@@ -76,6 +76,12 @@ def test_both_engines_take_the_same_cycles():
         assert fast.refreshes == fast.cycles // MEMORY.t_refi
 
 
+def test_a_run_ends_with_its_last_data():
+    # RL 20 and a burst of 2 after the last read.
+    engine = unrefreshed()
+    assert gemv(engine, ROUND, 128, channels=1).cycles == engine.now(0) + 22
+
+
 def test_refresh_costs_its_share():
     run = gemv(FastEngine(MEMORY), 8 * ROUND, 4096, channels=1)
     free = gemv(unrefreshed(), 8 * ROUND, 4096, channels=1)
