@@ -32,6 +32,20 @@ def patterns(timing):
     }
 
 
+def test_what_a_pattern_calls_alike_differs_in_rows_only(timing):
+    for name, pattern in patterns(timing).items():
+        seen = {}
+        for index in range(min(pattern.segments - 1, 40)):
+            base = pattern.base_row(index)
+            commands = pattern.segment(index, fresh=False, last=False)
+            commands[:, -1] -= base
+            step = pattern.base_row(index + 1) - base
+            for key in (("kind", pattern.kind(index)), ("place", index % pattern.period)):
+                same, steps = seen.setdefault(key, (commands, step))
+                assert (commands == same).all(), name
+                assert steps == step, name
+
+
 @pytest.mark.parametrize("name", ["read", "one burst", "mac", "one row"])
 def test_skipping_changes_neither_cycles_nor_commands(timing, make_engine, name):
     timing = replace(timing, channels=1)

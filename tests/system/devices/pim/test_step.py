@@ -108,6 +108,19 @@ def test_both_engines_play_every_kernel_alike_and_skipping_changes_nothing(
         assert fast.now(0) == slow.now(0)
 
 
+def test_what_a_program_calls_alike_differs_in_rows_only(platform, small):
+    pim = PimModel(platform, small, TINY, [0, 4])
+    (attention,) = pim.attention(75).programs
+    for program in (*pim.weights.programs, attention):
+        seen = {}
+        for index in range(program.segments):
+            commands = program.segment(index, fresh=True, last=False)
+            assert (commands[:, -1] == program.base_row(index)).all()
+            for key in (("kind", program.kind(index)), ("place", index % program.period)):
+                assert (commands[:, :-1] == seen.setdefault(key, commands[:, :-1])).all()
+        assert len(seen) > program.period
+
+
 def test_a_long_pass_is_skipped_exactly(platform, lpddr5):
     shape = TINY.model_copy(update={"layers": 400})
     stream = PimModel(platform, lpddr5, shape, range(2)).weights
