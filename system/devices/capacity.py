@@ -49,6 +49,11 @@ class Share:
         return self.mask.bit_count()
 
     @property
+    def members(self) -> tuple[int, ...]:
+        """Numbers of those ranks, rising."""
+        return tuple(rank for rank in range(self.mask.bit_length()) if self.mask >> rank & 1)
+
+    @property
     def bytes_per_rank(self) -> int:
         """Bytes used in each of its ranks, rounded up; everything where it has no rank."""
         return -(-self.resident_bytes // max(self.ranks, 1))

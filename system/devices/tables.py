@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of `docs/platforms.md`, computed from the packaged platforms and models."""
 
-from fractions import Fraction
-
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import rank_map
-from ahasd.system.devices.dram.fast import FastEngine
-from ahasd.system.devices.dram.stream import AllBankMac, play, read_range
 from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.markdown import markdown_table
+from ahasd.system.devices.report.rates import npu_rates, pim_rates
 from ahasd.system.model import load_model
 from ahasd.system.platform import load_platform
 
 PLATFORM = "mobile-paper"
 PLATFORMS = (PLATFORM, "mobile-jedec", "mobile-lpddr5x")
 CONTEXT_TOKENS = 1024
-READ_BYTES = 2**30
-MAC_ROWS = 10_000
 PAIRS = (("opt-1.3b", "opt-6.7b"), ("llama2-7b", "llama2-13b"), ("palm-8b", "palm-30b"))
 
 # PaLM-62B does not fit on the platform; its time is what a larger memory would give.
@@ -119,42 +114,14 @@ def platform_rates_table() -> str:
     for name in PLATFORMS:
         platform = load_platform(name)
         timing = load_timing(platform.dram)
-        pim, npu = platform.pim, platform.npu
-        pass_bytes = timing.banks * timing.burst_bytes
-        mac = play(FastEngine(timing), AllBankMac(timing, MAC_ROWS))
-        read = read_range(FastEngine, timing, 0, READ_BYTES)
-        for path, limits, measured, taken in (
-            (
-                "one rank to its unit",
-                {
-                    "commands": pass_bytes * 10**12 / (timing.t_mac * timing.period_ps),
-                    "file": pim.rank_bandwidth_bytes_s,
-                    "unit": pim.rank_mac_s,
-                },
-                mac.bytes_s(timing),
-                pim.rank_stream_bytes_s,
-            ),
-            (
-                "all channels to the NPU",
-                {
-                    "commands": timing.channel_bytes_s * timing.channels,
-                    "file": platform.offchip_bytes_s / Fraction(str(npu.offchip_efficiency)),
-                    "unit": npu.weight_load_bytes_s,
-                },
-                read.bytes_s(timing),
-                platform.offchip_bytes_s,
-            ),
-        ):
-            rates = (*limits.values(), measured, taken)
-            rows.append(
-                (
-                    name,
-                    platform.dram,
-                    path,
-                    min(limits, key=lambda limit: limits[limit]),
-                    *(f"{float(rate) / 1e9:.1f}" for rate in rates),
-                )
-            )
+        pim, npu = pim_rates(platform, timing), npu_rates(platform, timing)
+        # What all channels bring together; a rank is told by itself, as units do not share.
+        for path, times in ((pim, 1), (npu, npu.count)):
+            units = min(path.units.values())
+            rates = (path.commands, path.printed, units, path.streamed, path.derated)
+            told = (f"{float(rate * times) / 1e9:.1f}" for rate in rates)
+            binds = path.binds if path.binds in ("commands", "file") else "unit"
+            rows.append((name, platform.dram, path.path, binds, *told))
     header = (
         "platform",
         "memory",

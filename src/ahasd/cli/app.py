@@ -5,6 +5,7 @@ from cyclopts import App
 
 from ahasd import __version__
 from ahasd.cli.compare import compare
+from ahasd.cli.devices import devices
 from ahasd.cli.doctor import doctor
 from ahasd.cli.gen import gen
 from ahasd.cli.run import run
@@ -18,5 +19,6 @@ app = App(
 )
 app.command(run)
 app.command(compare)
+app.command(devices)
 app.command(gen)
 app.command(doctor)
