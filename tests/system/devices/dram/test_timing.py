@@ -48,17 +48,28 @@ BY_HAND = {
         *(19, 19, 19, 45, 63, 19, 19, 2, 8, 29, 2, 4, 6, 8, 20, 17, 16, 19),
         *(3, 16, 0, 2, 4, 39, 455, 260, 11, 11, 40560),
     ),
+    # DRAMsim3's lists; 14+8+30, 14+8, 17+8+2-14, 14+8+8, 14+8+16, 8+1, 17+8+1-14, 14+8+1-17
+    "lpddr4-2400": (
+        *(15, 15, 15, 32, 47, 15, 15, 2, 12, 52, 8, 8, 8, 22, 40, 13, 30, 38),
+        *(9, 12, 6, 8, 8, 32, 392, 196, 196, 8, 69280),
+    ),
+    # 9+4+12, 9+4, 12+4+2-9, 9+4+6, 9+4+6, 4+1, 12+4+1-9, 9+4+1-12
+    "lpddr3-1600": (
+        *(15, 15, 15, 34, 49, 15, 15, 1, 6, 25, 4, 4, 4, 13, 20, 9, 19, 19),
+        *(5, 8, 2, 8, 8, 40, 168, 72, 72, 8, 24960),
+    ),
 }
 GB_S = {"lpddr5-6400": 51.2, "paper": 51.2, "hbm2": 256.0, "hbm3-5200": 665.6}
 
 
 def test_every_packaged_memory_is_worked_out_by_hand(standards):
-    assert sorted(BY_HAND) == sorted(standards) == known("dram")
+    assert set(standards) <= set(known("dram")) <= set(BY_HAND)
 
 
-def test_cycles_are_those_worked_out_by_hand(timing):
-    found = minima(timing)
-    by_hand = dict(zip(list(Constraint)[2:], BY_HAND[timing.name], strict=True))
+@pytest.mark.parametrize("name", known("dram"))
+def test_cycles_are_those_worked_out_by_hand(name):
+    found = minima(load_timing(name))
+    by_hand = dict(zip(list(Constraint)[2:], BY_HAND[name], strict=True))
     assert {each: found[each] for each in by_hand} == by_hand
 
 
