@@ -254,7 +254,7 @@ class CommandDevices:
             )
             phases.append(self._pim_phase("attention", attention, traffic))
         streams = (exchange, weights, attention)
-        task = _task(phases, sum((each.events for each in streams), Events()), None)
+        task = Task(phases=tuple(phases), events=sum((each.events for each in streams), Events()))
         commands = len(model.ranks) * sum(
             each.simulated_commands + each.skipped_commands for each in streams
         )
@@ -298,6 +298,7 @@ class CommandDevices:
         return Phase(
             name=name,
             memory_ps=int(stream.time_ps * self._slowest(traffic)),
+            channel_bytes=stream.events.read_bytes + stream.events.write_bytes,
             traffic=traffic,
         )
 
@@ -387,11 +388,8 @@ def _members(mask: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(mask.bit_length()) if mask >> rank & 1)
 
 
-def _task(phases: Sequence[Phase], events: Events, traffic: Traffic | None) -> Task:
-    """Return a task whose bytes cross the channels evenly over its memory time.
-
-    Phases without a traffic of their own get the one given.
-    """
+def _task(phases: Sequence[Phase], events: Events, traffic: Traffic) -> Task:
+    """Return a task of one kind of traffic, whose bytes cross the channels at an even pace."""
     memory_ps = sum(phase.memory_ps for phase in phases)
     crossing = events.read_bytes + events.write_bytes
     return Task(
@@ -399,7 +397,7 @@ def _task(phases: Sequence[Phase], events: Events, traffic: Traffic | None) -> T
             replace(
                 phase,
                 channel_bytes=crossing * phase.memory_ps // memory_ps if memory_ps else 0,
-                traffic=phase.traffic or (traffic if phase.memory_ps else None),
+                traffic=traffic if phase.memory_ps else None,
             )
             for phase in phases
         ),
