@@ -75,6 +75,12 @@ class Attention:
         """Query rows that use a column while it is read: also the slots of a byte."""
         return -(-self.queries * self.tokens // self.turns)
 
+    def columns(self, timing: Timing) -> tuple[int, int]:
+        """Return what the commands depend on of the context: groups of keys, bursts of values."""
+        return -(-self.context // timing.banks), -(
+            -self.context * self.kv_bytes // timing.burst_bytes
+        )
+
     def segments(self, timing: Timing) -> list[Segment]:
         """Return the commands of scores and mix, of all turns; none if there is no context."""
         if not self.context:

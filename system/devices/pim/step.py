@@ -30,7 +30,7 @@ from ahasd.system.devices.dram.stream import play
 from ahasd.system.devices.dram.timing import Timing
 from ahasd.system.devices.pim.attention import Attention
 from ahasd.system.devices.pim.gemv import Gemv
-from ahasd.system.devices.pim.program import Program, Segment
+from ahasd.system.devices.pim.program import Program
 from ahasd.system.devices.pim.unit import Pace, mac_bytes, pace, paced
 from ahasd.system.devices.work import Events
 from ahasd.system.model import ModelShape
@@ -120,7 +120,7 @@ class PimModel:
         self.tokens, self.input_bytes = tokens, input_bytes
         on_channel = Counter(rank % pim.channels for rank in ranks)
         self._ranks_on_channel = max(on_channel.values())
-        self._attention: dict[tuple[Segment, ...], Stream] = {}
+        self._attention: dict[tuple[tuple[int, int], ...], Stream] = {}
 
     @cached_property
     def matrices(self) -> tuple[tuple[int, int], ...]:
@@ -172,14 +172,15 @@ class PimModel:
         # Where several heads are split, the busiest rank has tokens of two of them.
         pieces = [left] if split < 2 else [left // 2, left - left // 2]
         head = self._head(context)
+        parts = [self._head(piece) for piece in pieces]
+        key = tuple(each.columns(timing) for each in (head, *parts))
+        if key in self._attention:
+            return self._attention[key]
         appends = head.append_segments(timing)
         layer = [*appends, *head.segments(timing)] * whole
         if split:
             layer += appends
-            layer += [each for piece in pieces for each in self._head(piece).segments(timing)]
-        key = tuple(layer)
-        if key in self._attention:
-            return self._attention[key]
+            layer += [each for part in parts for each in part.segments(timing)]
         # A new token's keys and values of a head are written once, whoever holds them.
         written = Counter(op for segment in appends for op, _, _ in segment if op in _WRITING)
         exact = {op: written[op] * shape.kv_heads * shape.layers for op in _WRITING}

@@ -57,6 +57,21 @@ def test_probabilities_beyond_the_buffer_come_in_chunks_with_results_of_each(lpd
     assert counts[Op.MACAB] == 125 * 4 + 4 * (64 + 61)
 
 
+@pytest.mark.parametrize("kv_bytes", [1, 2])
+@pytest.mark.parametrize("buffer_bytes", [2048, 16_384])
+def test_contexts_have_the_same_commands_where_they_have_the_same_columns(
+    lpddr5, kv_bytes, buffer_bytes
+):
+    seen = {}
+    for context in range(1500):
+        head = Attention(
+            context=context, head_dim=64, queries=3, kv_bytes=kv_bytes, buffer_bytes=buffer_bytes
+        )
+        segments = head.segments(lpddr5)
+        assert seen.setdefault(head.columns(lpddr5), segments) == segments
+    assert len(seen) == 1 + -(-1499 // 16)
+
+
 def test_a_new_token_is_written_as_many_bursts_as_it_has(lpddr5):
     # 128 elements of 2 B: 8 bursts of keys into one bank, 8 of values into eight.
     counts = counted(Attention(context=5, head_dim=128).append_segments(lpddr5))
