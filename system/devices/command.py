@@ -36,6 +36,7 @@ NEVER_CYCLES = 2**50
 
 FAIR = Arbiter()
 _PS_PER_S = 10**12
+_BURSTS = "bursts"
 _LANE_BURSTS = 64
 _LANE_SEGMENTS = 4096
 
@@ -258,7 +259,7 @@ class CommandDevices:
         commands = len(model.ranks) * sum(
             each.simulated_commands + each.skipped_commands for each in streams
         )
-        operators = self._operators(model.shape, tokens, context, len(model.ranks))
+        operators = self._operators(model, context, bus)
         if operators is None:
             return replace(task, commands=commands)
         outside = _task(operators.phases, operators.events, bus)
@@ -268,30 +269,35 @@ class CommandDevices:
             commands=commands,
         )
 
-    def _operators(self, shape: ModelShape, rows: int, context: int, ranks: int) -> Task | None:
+    def _operators(self, model: PimModel, context: int, bus: Traffic) -> Task | None:
+        """Return the operators between the products; None if they are left out."""
         if self._unit == "none":
             return None
         if self._unit == "npu":
             # That results leave the ranks and inputs come back is in the streams already.
             task = nonlinear.on_npu(
-                shape, rows, context, npu=self.platform.npu, transfer_ps=lambda size_bytes: 0
+                model.shape,
+                model.tokens,
+                context,
+                npu=self.platform.npu,
+                transfer_ps=lambda size_bytes: 0,
             )
             return replace(task, events=replace(task.events, read_bytes=0, write_bytes=0))
         return nonlinear.on_aau(
-            shape,
-            rows,
+            model.shape,
+            model.tokens,
             context,
             params=self._aau,
-            ranks=ranks,
+            ranks=len(model.ranks),
             period_ps=self.platform.pim.period_ps,
-            transfer_ps=self._transfer_ps,
+            transfer_ps=lambda size_bytes: self._transfer_ps(size_bytes, bus),
         )
 
-    def _transfer_ps(self, size_bytes: int) -> int:
+    def _transfer_ps(self, size_bytes: int, bus: Traffic) -> int:
         """Return the time of bursts back to back on all channels, ps."""
         timing = self.timing
         bursts = -(-size_bytes // (timing.burst_bytes * timing.channels))
-        return timing.time_ps(bursts * timing.burst)
+        return int(timing.time_ps(bursts * timing.burst) * self._slowest(bus))
 
     def _pim_phase(self, name: str, stream: Stream, traffic: Traffic) -> Phase:
         """Return a phase whose ranks get on together as fast as the slowest does."""
@@ -307,7 +313,7 @@ class CommandDevices:
         timing = replace(self.timing, channels=1)
         segment = ((Op.WRB, 0, 0),) * _LANE_BURSTS
         pattern = Program(timing, [segment], _LANE_SEGMENTS)
-        return self._traffic("bursts", timing, pattern, ranks[-1:])
+        return self._traffic(_BURSTS, timing, pattern, ranks[-1:])
 
     def _mac_traffic(self, name: str, stream: Stream, model: PimModel) -> Traffic:
         timing = replace(self.timing, channels=1, t_mac=stream.pace.cycles)
@@ -343,7 +349,13 @@ class CommandDevices:
         return tuple(got for _, got in self._progress(traffic.timing, traffic.lanes))
 
     def _together_factor(self, traffic: Traffic) -> float:
-        """Return how much longer a rank's commands take beside those of the other ranks."""
+        """Return how much longer a rank's commands take beside those of the other ranks.
+
+        Bursts, which no refresh has interrupted, take longer by the refreshes.
+        """
+        if traffic.name.startswith(_BURSTS):
+            gapless = 1 / (_LANE_BURSTS * traffic.timing.burst)
+            return gapless / self._alone(traffic)[0]
         ((_, single),) = self._progress(traffic.timing, traffic.lanes[:1])
         return max(1.0, single / min(self._alone(traffic)))
 
