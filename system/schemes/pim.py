@@ -494,14 +494,14 @@ class PimSequencer:
                 batch.kept = min(batch.kept, max(0, position - batch.start))
         if cut is not None:
             self._forget_unsent()
-            self._restart(position + 1)
+            self._restart(position + 1, self._stream.segment_end(position))
             self._pre.cut(cut, position - cut.start, self._branch)
         else:
             # Nothing of it was sent: the chain goes on without a new branch.
             sent = len(self._outstanding)
             kept = [tokens[: max(0, position - at)] for at, tokens in self._chunks()[sent:]]
             branch, in_flight = self._branch, self.in_flight
-            self._restart(position + 1)
+            self._restart(position + 1, self._stream.segment_end(position))
             self._finished = None
             self._branch = branch
             self._survivors = deque(tokens for tokens in kept if tokens)
@@ -537,8 +537,11 @@ class PimSequencer:
         if batch.predicted_go is not None:
             self._ledger.edc["go" if batch.predicted_go else "stop", fate] += 1
 
-    def _restart(self, position: int) -> None:
-        """Draft from a position on, as a new branch, with nothing drafted beyond it."""
+    def _restart(self, position: int, end: int | None = None) -> None:
+        """Draft from a position on, as a new branch, with nothing drafted beyond it.
+
+        A chain that goes on behind a hint ends with the hint's request, which may be right there.
+        """
         self._cancel_step()
         self._tokens = []
         self._survivors.clear()
@@ -547,4 +550,4 @@ class PimSequencer:
         self._branch += 1
         self._batch_ps = self._batch_steps = 0
         self._drafting.begin_batch()
-        self._chain = DraftChain(self._stream, position)
+        self._chain = DraftChain(self._stream, position, end)

@@ -141,6 +141,9 @@ class DraftChain:
         The target that the prefix comes from.
     pos : int
         First position to draft, 0..stream.length; at stream.length there is nothing to draft.
+    end : int or None
+        Where the request instance ends; by default, where that of `pos` does. A chain that begins
+        behind the last token of an instance has nothing to draft.
 
     Attributes
     ----------
@@ -152,9 +155,11 @@ class DraftChain:
 
     __slots__ = ("_end", "_row", "_step", "_stream", "on_path", "position")
 
-    def __init__(self, stream: TargetStream, pos: int) -> None:
+    def __init__(self, stream: TargetStream, pos: int, end: int | None = None) -> None:
         self._stream = stream
-        self._end = pos if pos == stream.length else stream.segment_end(pos)
+        if end is None:
+            end = pos if pos == stream.length else stream.segment_end(pos)
+        self._end = end
         self._row = 0
         self._step = 0
         self.position = pos

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schemes on devices with round numbers: a draft step takes 10 ps, a pass 100 ps, a
-pre-verification 20 ps."""
+pre-verification 20 ps, a prompt no time unless a test says so."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -9,12 +9,15 @@ from typing import Any, cast
 import pytest
 
 from ahasd.sim.kernel import Kernel
+from ahasd.system.devices.machine import Machine
+from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.drafting.registry import FixedOptions
 from ahasd.system.schemes.batch import Batch
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import AlwaysGo, IdealLink
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
+from ahasd.system.schemes.prefill import Prefiller
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.workload.playback import Playback, TargetStream
 
@@ -26,23 +29,35 @@ class RoundDevices:
 
     target_shape = SimpleNamespace(layers=4)
 
-    def __init__(self, draft_ps: int, pass_ps: int, preverify_ps: int) -> None:
+    def __init__(self, draft_ps: int, pass_ps: int, preverify_ps: int, prefill_ps: int) -> None:
         self._draft_ps = draft_ps
         self._pass_ps = pass_ps
         self._preverify_ps = preverify_ps
+        self._prefill_ps = prefill_ps
         self.rows: list[int] = []
         self.preverified: list[int] = []
+        self.prefilled: list[tuple[int, bool]] = []
 
-    def preverify_ps(self, rows: int, context: int) -> int:
+    def preverify(self, rows: int, context: int) -> Task:
         self.preverified.append(rows)
-        return self._preverify_ps
+        return round_task(self._preverify_ps)
 
-    def draft_step_ps(self, context: int) -> int:
-        return self._draft_ps
+    def draft(self, context: int) -> Task:
+        return round_task(self._draft_ps)
 
-    def pass_ps(self, rows: int, context: int) -> int:
+    def verify(self, rows: int, context: int) -> Task:
         self.rows.append(rows)
-        return self._pass_ps
+        return round_task(self._pass_ps)
+
+    def prefill(self, rows: int, *, drafts: bool) -> Task:
+        self.prefilled.append((rows, drafts))
+        return round_task(self._prefill_ps)
+
+
+def round_task(time_ps: int) -> Task:
+    """Return a task of one phase, with a multiply-accumulate in each picosecond."""
+    phases = (Phase(name="all", memory_ps=time_ps),)
+    return Task(phases=phases, events=Events(pim_macs=time_ps))
 
 
 class Cut:
@@ -101,6 +116,11 @@ class AdvisedLink(IdealLink):
 
 
 @pytest.fixture
+def round_devices() -> Any:
+    return RoundDevices(DRAFT_PS, PASS_PS, preverify_ps=20, prefill_ps=0)
+
+
+@pytest.fixture
 def play() -> Callable[..., Any]:
     """Run a scheme and return emitted tokens, their times, counts and activities."""
 
@@ -120,19 +140,23 @@ def play() -> Callable[..., Any]:
         decode: bool = False,
         answers: list[int] | None = None,
         preverify_ps: int = 20,
+        prefill_ps: int = 0,
         continues: bool = True,
         wrong_hints: float = 0.0,
         **verification: Any,
     ) -> SimpleNamespace:
         kernel = Kernel()
         stream = TargetStream(trace, tokens, playback)
-        devices: Any = RoundDevices(draft_ps, pass_ps, preverify_ps)
+        devices: Any = RoundDevices(draft_ps, pass_ps, preverify_ps, prefill_ps)
+        machine = Machine(kernel, None)
         ledger = Ledger()
         times: list[tuple[int, int]] = []
-        emitter = Emitter(stream, lambda emitted: times.append((kernel.now_ps, emitted)))
+        emitter = Emitter(kernel, stream, lambda emitted: times.append((kernel.now_ps, emitted)))
         pim = link = None
         if decode:
-            npu: Any = NpuDecoder(kernel, stream, devices, ledger, emitter)
+            npu: Any = NpuDecoder(
+                kernel, stream, devices, machine, ledger, emitter, playback=playback
+            )
             npu.start()
         else:
             options = {"pass_tokens": 16, "take": "all", "bonus": "compare"} | verification
@@ -141,13 +165,14 @@ def play() -> Callable[..., Any]:
             link: Any = IdealLink(kernel, decides, **limits)
             if answers is not None:
                 link = AdvisedLink(kernel, decides, answers, **limits)
-            npu = NpuVerifier(kernel, stream, devices, ledger, emitter, link, **options)
+            npu = NpuVerifier(kernel, stream, devices, machine, ledger, emitter, link, **options)
             preverification = None
             if answers is not None:
                 preverification = Preverification(
                     kernel,
                     stream,
                     devices,
+                    machine,
                     ledger,
                     link,
                     npu.activity,
@@ -159,9 +184,11 @@ def play() -> Callable[..., Any]:
                 kernel,
                 stream,
                 devices,
+                machine,
                 ledger,
                 drafting or FixedOptions(k=k).build(),
                 link,
+                Prefiller(kernel, stream, devices, machine, ledger, npu.activity, drafts=True),
                 playback=playback,
                 ahead=ahead,
                 has_edc=control is not None,
@@ -186,6 +213,8 @@ def play() -> Callable[..., Any]:
             asked=getattr(link, "asked", None),
             measured=getattr(link, "measured", None),
             preverified=devices.preverified,
+            prefilled=devices.prefilled,
+            first_ps=emitter.first_ps,
         )
 
     return run

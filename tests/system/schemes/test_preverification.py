@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pre-verification, cuts and branches on traces of a few tokens, worked out by hand."""
 
+from ahasd.system.devices.work import Events
 from ahasd.system.drafting.base import Drafting
 from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.schemes.link import AlwaysGo
@@ -72,6 +73,20 @@ def test_a_cut_saves_the_npu_what_the_pim_saw_to_be_wrong(play, build_trace):
         ("preverify", 20, 4),
         ("draft", 20, 2),
     ]
+
+
+def test_a_hint_for_the_last_token_of_a_request_ends_the_chain(play, build_trace):
+    # As above, but the request ends with 3: the hint is a batch of its own, verified from 120 to
+    # 220, and only then is the next request's prompt read, to 250, and drafted, to 270.
+    trace = build_trace([wrong_at(3, 4), right(2, first=200)])
+    stops = {"control": StopsAtTwo, "answers": [2]}
+    seen = play(trace, 6, **stops, playback="requests", prefill_ps=30)
+    assert seen.times == [(30 + 120, 3), (30 + 220, 4), (30 + 370, 6)]
+    assert seen.ledger.accepted_hints == 1
+    # In one long sequence, too, no chain crosses the seam.
+    seen = play(trace, 6, **stops)
+    assert seen.times == [(120, 3), (220, 4), (340, 6)]
+    assert seen.pim["seam"] == (220 - 60) + (340 - 240)
 
 
 class Listens(Fixed):
@@ -161,6 +176,7 @@ def test_a_rejection_ends_a_pre_verification_at_the_next_layer(play, build_trace
     seen = play(trace, 4, control=StopsAt, answers=[2], preverify_ps=240)
     assert seen.times == [(120, 2), (260, 4)]
     assert (seen.ledger.preverify.broken_off, seen.ledger.preverify.run) == (1, 0)
+    assert seen.ledger.abandoned == {"preverification": Events(pim_macs=120)}
     assert ("preverify", 0, None) in seen.measured
     # The NPU starved from the rejection to the end of the layer.
     assert (seen.ledger.preverify.harmful, seen.ledger.preverify.harmful_ps) == (1, 20)

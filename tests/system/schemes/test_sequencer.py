@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ahasd.sim.kernel import Kernel
+from ahasd.system.devices.machine import Machine
 from ahasd.system.drafting.base import Drafting, DraftToken
 from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.schemes.activity import Activity
@@ -14,6 +15,7 @@ from ahasd.system.schemes.batch import Batch, Verdict
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.npu import NPU_STATES, Emitter, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
+from ahasd.system.schemes.prefill import Prefiller
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.workload.playback import TargetStream
 
@@ -25,21 +27,6 @@ def right(count: int, k_max: int = 4):
     """Targets 100, 101, ..., and rollouts that are right as far as they go."""
     targets = list(range(100, 100 + count))
     return targets, [[100 + t + i for i in range(k_max)] for t in range(count)]
-
-
-class Devices:
-    """A draft step takes 10 ps, a pass 100 ps, a pre-verification 20 ps."""
-
-    target_shape = SimpleNamespace(layers=4)
-
-    def draft_step_ps(self, context):
-        return 10
-
-    def pass_ps(self, rows, context):
-        return 100
-
-    def preverify_ps(self, rows, context):
-        return 20
 
 
 class Hands:
@@ -87,22 +74,24 @@ class Hands:
 
 
 @pytest.fixture
-def begin(build_trace):
+def begin(build_trace, round_devices):
     """Start a sequencer that drafts a stream of right tokens in batches of two."""
 
     def make(count: int = 20, *, k: int = 2, max_batch: int = 16, wrong_hints: float = 0.0):
         kernel, link, ledger = Kernel(), Hands(), Ledger()
+        machine = Machine(kernel, None)
         stream = TargetStream(build_trace([right(count)]), count, "stream")
-        devices: Any = Devices()
         hands: Any = link
         states: Any = NPU_STATES
+        npu = Activity(states, "starved")
         pre = Preverification(
             kernel,
             stream,
-            devices,
+            round_devices,
+            machine,
             ledger,
             hands,
-            Activity(states, "starved"),
+            npu,
             continues=False,
             wrong_hints=wrong_hints,
             seed=0,
@@ -110,10 +99,12 @@ def begin(build_trace):
         pim = PimSequencer(
             kernel,
             stream,
-            devices,
+            round_devices,
+            machine,
             ledger,
             Drafting(Fixed(k), k_max=max(k, 4)),
             hands,
+            Prefiller(kernel, stream, round_devices, machine, ledger, npu, drafts=True),
             playback="stream",
             ahead=True,
             has_edc=True,
@@ -122,6 +113,7 @@ def begin(build_trace):
         )
         pre.connect(pim)
         pim.start()
+        kernel.run()
         return SimpleNamespace(kernel=kernel, link=link, ledger=ledger, pre=pre, pim=pim)
 
     return make
@@ -507,17 +499,17 @@ def test_nothing_ends_after_the_halt(begin):
 
 
 @pytest.fixture
-def judge(build_trace):
+def judge(build_trace, round_devices):
     """A verifier with a stream of 20 tokens."""
     kernel, link, ledger = Kernel(), Hands(), Ledger()
     stream = TargetStream(build_trace([right(20)]), 20, "stream")
-    devices: Any = Devices()
     hands: Any = link
-    emitter = Emitter(stream, lambda emitted: None)
+    emitter = Emitter(kernel, stream, lambda emitted: None)
     npu = NpuVerifier(
         kernel,
         stream,
-        devices,
+        round_devices,
+        Machine(kernel, None),
         ledger,
         emitter,
         hands,

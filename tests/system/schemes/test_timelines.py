@@ -3,6 +3,7 @@
 
 import pytest
 
+from ahasd.system.devices.work import Events
 from ahasd.system.drafting.base import Drafting, DraftToken
 from ahasd.system.drafting.fixed import Fixed
 
@@ -32,7 +33,7 @@ def test_decoding_alone_takes_one_pass_of_one_row_a_token(play, all_right):
     seen = play(all_right, 6, decode=True)
     assert seen.times == [(100 * n, n) for n in range(1, 7)]
     assert seen.rows == [1] * 6
-    assert seen.npu == {"verifying": 600, "starved": 0}
+    assert seen.npu == {"verifying": 600, "prefilling": 0, "starved": 0}
 
 
 def test_synchronous_rounds_emit_a_batch_and_its_bonus_token(play, all_right):
@@ -43,7 +44,34 @@ def test_synchronous_rounds_emit_a_batch_and_its_bonus_token(play, all_right):
     assert (seen.ledger.drafted, seen.ledger.accepted, seen.ledger.bonuses) == (4, 4, 2)
     assert seen.pim["drafting"] == 40
     assert seen.pim["waiting"] == 200
-    assert seen.npu == {"verifying": 200, "starved": 40}
+    assert seen.npu == {"verifying": 200, "prefilling": 0, "starved": 40}
+
+
+def test_decoding_alone_reads_the_prompt_of_every_request(play, build_trace):
+    trace = build_trace([right(3), right(3, first=200)])
+    seen = play(trace, 6, decode=True, prefill_ps=30, playback="requests")
+    # A prompt to 30, three passes to 330, a prompt to 360, three passes.
+    assert [time for time, _ in seen.times] == [130, 230, 330, 460, 560, 660]
+    assert seen.npu == {"verifying": 600, "prefilling": 60, "starved": 0}
+    assert seen.prefilled == [(128, False)] * 2
+    assert seen.first_ps == 130
+    stream = play(trace, 6, decode=True, prefill_ps=30)
+    assert (stream.prefilled, stream.time_ps) == ([(128, False)], 630)
+
+
+def test_both_models_read_the_prompt_before_anything_is_drafted(play, build_trace):
+    # A prompt to 30, [0 1] to 50, judged at 150; a prompt to 180, [2 3] to 200, judged at 300.
+    trace = build_trace([right(2), right(2, first=200)])
+    seen = play(trace, 4, prefill_ps=30, playback="requests")
+    assert seen.times == [(150, 2), (300, 4)]
+    assert seen.prefilled == [(128, True)] * 2
+    assert seen.npu == {"verifying": 200, "prefilling": 60, "starved": 40}
+    assert (seen.pim["prefilling"], seen.pim["drafting"], seen.pim["seam"]) == (60, 40, 200)
+    assert (seen.ledger.prefills, seen.ledger.prefill_ps) == ({128: 2}, 60)
+    assert seen.first_ps == 150
+    stream = play(trace, 4, prefill_ps=30)
+    assert stream.times == [(150, 2), (270, 4)]
+    assert stream.prefilled == [(128, True)]
 
 
 def test_a_rejection_emits_the_correction_and_drafting_restarts_behind_it(play, build_trace):
@@ -82,6 +110,8 @@ def test_a_half_drafted_batch_is_flushed_and_its_step_is_abandoned(play, build_t
     seen = play(build_trace([wrong_at(1, 9)]), 9, k=3, draft_ps=40)
     assert seen.times[0] == (220, 2)
     assert seen.ledger.flushed == 2
+    # Half of that step's 40 multiply-accumulates are done.
+    assert seen.ledger.abandoned == {"flushed": Events(pim_macs=20)}
     # [2 3 4] from 220 to 340, bonus 5 at 440; [5 6 7] at 460, bonus 8 at 560, when [8] is queued.
     assert seen.times[1:] == [(440, 6), (560, 9)]
     assert seen.in_flight == 1

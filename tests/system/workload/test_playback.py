@@ -151,6 +151,15 @@ def test_a_chain_never_crosses_a_seam(micro_trace, playback):
         chain.next()
 
 
+def test_a_chain_behind_the_last_token_of_its_request_has_nothing_to_draft(micro_trace):
+    stream = TargetStream(micro_trace, 12, "stream")
+    assert not DraftChain(stream, 3).at_end
+    chain = DraftChain(stream, 3, stream.segment_end(2))
+    assert chain.at_end
+    with pytest.raises(IndexError, match="the request ends at position 3"):
+        chain.next()
+
+
 def test_a_chain_in_a_later_cycle_drafts_as_in_the_first(long_trace):
     stream = TargetStream(long_trace, 80, "stream")
     for pos in range(8):
