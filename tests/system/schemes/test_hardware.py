@@ -15,6 +15,7 @@ from ahasd.sim.kernel import Kernel
 from ahasd.sim.ports import advance
 from ahasd.sim.registry import make_engine
 from ahasd.system.config import load_config
+from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.drafting.base import DraftToken
 from ahasd.system.schemes.batch import Batch, Verdict
 from ahasd.system.schemes.hardware import HardwareLink
@@ -477,17 +478,21 @@ def test_a_word_that_changed_on_its_way_stops_the_run(build):
         made.kernel.run()
 
 
+def task(time_ps):
+    return Task(phases=(Phase(name="all", memory_ps=time_ps),), events=Events())
+
+
 class Devices:
     """Times that tell their arguments: thousands of picoseconds."""
 
-    def pass_ps(self, rows, context):
-        return 1000 * (rows * 1000 + context) + 1
+    def verify(self, rows, context):
+        return task(1000 * (rows * 1000 + context) + 1)
 
-    def draft_step_ps(self, context):
-        return 1000 * (50 + context)
+    def draft(self, context):
+        return task(1000 * (50 + context))
 
-    def preverify_ps(self, rows, context):
-        return 1000 * (500 * rows + context) + 1
+    def preverify(self, rows, context):
+        return task(1000 * (500 * rows + context) + 1)
 
 
 RANKS: Any = SimpleNamespace(dlm_mask=0b0011, tlm_mask=0b1100)
@@ -597,6 +602,7 @@ def test_a_run_outlives_all_numbers_on_the_wires(build_trace, scheme):
             "scheme": scheme,
             "backend.ahasd": "golden",
             "hardware.configuration": "small",
+            "memory.fidelity": "analytic",
             "draft.rule": "fixed",
             "draft.k": 1,
             "workload.tokens": 48,
