@@ -2,14 +2,13 @@
 """Operators between the matrix products: what a model needs, and their time on AAUs or on the NPU.
 
 A PIM unit multiplies and adds. Softmax, normalisation, activation and the choice of a token need
-more: an AAU in each rank, or a trip to the NPU, whose vector unit does them. A trip takes what the
-matrix product before left in the ranks over the channel, and brings the operator's results back.
-So trips follow from the operators: four a layer, or three where attention and feed-forward share
-one normalised input, and two for the token. Residual additions travel with the normalisation after
+more: an AAU in each rank, or a trip to the NPU, whose vector unit does them. So trips follow from
+the operators: four a layer, or three where attention and feed-forward share one normalised input,
+and two for the token. Residual additions travel with the normalisation after
 them. Rotary positions are no trip: a rotation by known angles is a product with a 2 x 2 matrix,
 which the multipliers of the PIM units do; their time for it is left out.
 
-Elements travel as FP16. With AAUs, rank n works on its slice of a vector or on its heads; where
+Scores travel as FP16. With AAUs, rank n works on its slice of a vector or on its heads; where
 a vector is spread over ranks, each hands out a partial state of 32 bytes (maximum and sums), and
 all get the merged one.
 """
@@ -38,9 +37,8 @@ class Operator:
     vectors, length
         Vectors and elements of each. Softmax has one vector a head; others have whole rows of
         the model, or two where two rows are added.
-    fetched, returned
-        Elements that a trip to the NPU brings there and back; both 0 where the operator needs no
-        trip or travels with another.
+    is_trip
+        Whether it goes to the NPU where there is no AAU; others travel with another, or need not.
     layers
         Times that the token meets it.
     """
@@ -48,8 +46,7 @@ class Operator:
     operation: Operation
     vectors: int
     length: int
-    fetched: int = 0
-    returned: int = 0
+    is_trip: bool = False
     layers: int = 1
 
     @property
@@ -61,11 +58,6 @@ class Operator:
     def element_passes(self) -> int:
         """Elements, each as often as a unit of one element a lane and cycle reads it."""
         return self.elements * (2 if self.operation in _TWO_PASSES else 1)
-
-    @property
-    def is_trip(self) -> bool:
-        """Whether it goes to the NPU where there is no AAU."""
-        return self.fetched > 0
 
 
 def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
@@ -88,9 +80,6 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
     width = shape.d_model
     norm = Operation(shape.norm)
     norms = 1 if shape.parallel_block else 2
-    # Attention and feed-forward end in one addition each, and in a parallel block at one place.
-    arriving = 2 if shape.parallel_block else 1
-    scores = shape.heads * attended
     inner = shape.ffn_dim
     rows: list[Operator] = [
         *[
@@ -98,8 +87,7 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
                 operation=norm,
                 vectors=1,
                 length=width,
-                fetched=arriving * width,
-                returned=width,
+                is_trip=True,
                 layers=shape.layers,
             )
         ]
@@ -109,26 +97,22 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
             operation=Operation.SOFTMAX,
             vectors=shape.heads,
             length=attended,
-            fetched=scores,
-            returned=scores,
+            is_trip=True,
             layers=shape.layers,
         ),
         Operator(
             operation=Operation(shape.activation),
             vectors=1,
             length=inner,
-            fetched=(shape.ffn_matrices - 1) * inner,
-            returned=inner,
+            is_trip=True,
             layers=shape.layers,
         ),
-        Operator(operation=norm, vectors=1, length=width, fetched=width, returned=width),
-        # What returns is one token and its statistics, as long as a partial state.
+        Operator(operation=norm, vectors=1, length=width, is_trip=True),
         Operator(
             operation=Operation.STATISTICS,
             vectors=1,
             length=shape.vocab,
-            fetched=shape.vocab,
-            returned=STATE_BYTES // ELEMENT_BYTES,
+            is_trip=True,
         ),
     ]
     if not shape.learned_positions:
@@ -221,7 +205,9 @@ def on_npu(
 ) -> Task:
     """Return the operators of one step as trips of the PIM ranks to the NPU.
 
-    Arguments as for `on_aau`; all rows of a step share its trips.
+    Arguments as for `on_aau`; all rows of a step share its trips. The products themselves read
+    their results out of the ranks and write inputs into them, so of what travels only scores and
+    probabilities are counted here: with an AAU they would not leave the rank.
 
     Returns
     -------
@@ -234,18 +220,19 @@ def on_npu(
     ValueError
         `rows` is below 1 or `context` is negative.
     """
-    fetched = returned = passes = 0
+    scores = passes = 0
     for each in _step(shape, rows, context):
         passes += each.element_passes
-        fetched += each.layers * each.fetched * ELEMENT_BYTES
-        returned += each.layers * each.returned * ELEMENT_BYTES
+        if each.operation is Operation.SOFTMAX:
+            scores += each.elements
+    sent = scores * ELEMENT_BYTES
     waiting_ps = trips(shape) * npu.round_trip_ns * 1000
     return Task(
         phases=(
-            Phase(name="transfer", memory_ps=transfer_ps(fetched + returned)),
+            Phase(name="transfer", memory_ps=transfer_ps(2 * sent)),
             Phase(name="nonlinear", compute_ps=waiting_ps + vector_ps(npu, passes)),
         ),
-        events=Events(vector_ops=passes, read_bytes=fetched, write_bytes=returned),
+        events=Events(vector_ops=passes, read_bytes=sent, write_bytes=sent),
     )
 
 
