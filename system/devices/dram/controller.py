@@ -52,7 +52,9 @@ class Options:
         the next bank's come first, and a request leaves when it is accessed.
     hits_cap
         A row that waiting requests want is closed for an older request of its bank only after this
-        many accesses; 0: at once.
+        many accesses. Further ones may come until closing it is legal, and put that off.
+    hits_limit
+        After this many accesses they wait for the older request; 0: never.
     page
         `closed`: an open row that no waiting request wants is closed when nothing else can be done.
     refresh
@@ -71,6 +73,7 @@ class Options:
     drain_to: int = 6
     bank_depth: int = 0
     hits_cap: int = 4
+    hits_limit: int = 16
     page: Literal["open", "closed"] = "open"
     refresh: Literal["all-bank", "per-bank", "none"] = "all-bank"
 
@@ -78,8 +81,11 @@ class Options:
         for name, low in (("read_depth", 1), ("write_depth", 1), ("bank_depth", 0)):
             if getattr(self, name) < low:
                 raise ValueError(f"{name} = {getattr(self, name)} must be at least {low}")
-        if self.hits_cap < 0:
-            raise ValueError(f"hits_cap = {self.hits_cap} must be at least 0")
+        if self.hits_cap < 0 or (self.hits_limit and self.hits_limit < max(1, self.hits_cap)):
+            raise ValueError(
+                f"hits_cap = {self.hits_cap} must be at least 0, and hits_limit = "
+                f"{self.hits_limit} 0 or at least as much"
+            )
         if not 0 <= self.drain_to < self.drain_from <= self.write_depth:
             raise ValueError(
                 f"drain_to = {self.drain_to} and drain_from = {self.drain_from} must rise from 0 "
@@ -106,25 +112,33 @@ class Requests:
     arrivals
         Cycles from which on they want to enter, none earlier than the one before; all 0 if left
         out, so that the queues are always full.
+    gaps
+        Cycles by which each comes at least later than the one before entered, for a source that
+        does not catch up when it was held up; all 0 if left out.
 
     Raises
     ------
     ValueError
-        There are none, the lengths differ, or a cycle is below 0 or earlier than the one before.
+        There are none, the lengths differ, a number is below 0 or an arrival earlier than the one
+        before.
     """
 
     addresses: npt.NDArray[np.int64]
     writes: npt.NDArray[np.bool_]
     arrivals: Cycles = field(default_factory=lambda: np.zeros(0, np.int64))
+    gaps: Cycles = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
-        if not len(self.arrivals):
-            object.__setattr__(self, "arrivals", np.zeros(len(self.addresses), np.int64))
+        for name in ("arrivals", "gaps"):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros(len(self.addresses), np.int64))
         lengths = {each.name: len(getattr(self, each.name)) for each in fields(self)}
         if len(set(lengths.values())) != 1 or not len(self.addresses):
             raise ValueError(f"lengths {lengths} must be equal and at least 1")
         if self.arrivals[0] < 0 or (np.diff(self.arrivals) < 0).any():
             raise ValueError("arrivals must begin at 0 or later and not fall")
+        if self.gaps.min() < 0:
+            raise ValueError(f"gaps must be at least 0, one is {self.gaps.min()}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

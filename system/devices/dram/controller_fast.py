@@ -43,6 +43,8 @@ def serve(timing: Timing, requests: Requests, options: Options | None = None) ->
     queue[:, kernel.Q_COLUMN] = column
     queue[:, kernel.Q_WRITE] = requests.writes
     queue[:, kernel.Q_ARRIVAL] = requests.arrivals
+    queue[0, kernel.Q_ARRIVAL] = max(requests.arrivals[0], requests.gaps[0])
+    queue[:, kernel.Q_GAP] = requests.gaps
     queue[:, [kernel.Q_DONE, kernel.Q_WAITS_FOR]] = -1
     count = timing.ranks * timing.banks
     banks = np.zeros((count, kernel.BANK_FIELDS), np.int64)
@@ -84,6 +86,7 @@ def _numbers(timing: Timing, options: Options) -> npt.NDArray[np.int64]:
             options.drain_to,
             options.bank_depth,
             options.hits_cap,
+            options.hits_limit,
             options.page == "closed",
             _REFRESH[options.refresh],
             timing.rl + timing.burst,

@@ -36,11 +36,12 @@ from ahasd.system.devices.dram.kernel import (
     DRAIN_TO,
     BANK_DEPTH,
     HITS_CAP,
+    HITS_LIMIT,
     CLOSED_PAGE,
     REFRESH,
     READ_CYCLES,
     WRITE_CYCLES,
-) = range(10)
+) = range(11)
 NO_REFRESH, REFRESH_ALL, REFRESH_PER_BANK = range(3)
 
 # Columns of the state that is not of a request or a bank: the next to come; how many wait, and how
@@ -53,23 +54,24 @@ _FAR = 2**62
 """A cycle, or a place in the order of choice, after all others."""
 
 
-# Columns of the queue, one row for each request. Q_BANK counts through all ranks; Q_DONE is below 0
-# until the access is given; Q_OPENED: a row was opened for it; Q_AT_BANK: it is in its bank's
-# queue; Q_WAITS_FOR: for a write the youngest older read of its burst, else below 0; Q_HOLDS_UP: a
-# write waits for it.
+# Columns of the queue, one row for each request. Q_BANK counts through all ranks; Q_ARRIVAL is put
+# off to Q_GAP after the request before, when that enters; Q_DONE is below 0 until the access is
+# given; Q_OPENED: a row was opened for it; Q_AT_BANK: it is in its bank's queue; Q_WAITS_FOR: for a
+# write the youngest older read of its burst, else below 0; Q_HOLDS_UP: a write waits for it.
 (
     Q_BANK,
     Q_ROW,
     Q_COLUMN,
     Q_WRITE,
     Q_ARRIVAL,
+    Q_GAP,
     Q_ENTERED,
     Q_DONE,
     Q_OPENED,
     Q_AT_BANK,
     Q_WAITS_FOR,
     Q_HOLDS_UP,
-) = range(11)
+) = range(12)
 
 # Columns of the banks: accesses since the row was opened; requests in the bank's queue; the request
 # that the row was opened for, until it is accessed, else below 0.
@@ -175,6 +177,8 @@ def _enter(now, queue, waiting, state, options):
         return False
     queue[i, Q_ENTERED] = now
     state[COMING] += 1
+    if i + 1 < len(queue):
+        queue[i + 1, Q_ARRIVAL] = max(queue[i + 1, Q_ARRIVAL], now + queue[i + 1, Q_GAP])
     return True
 
 
@@ -289,11 +293,16 @@ def _next_op(i, queue, banks, options, rows):
     row = rows[bank, B_ROW]
     if row == CLOSED_ROW:
         return O_ACT
+    oldest, accesses = banks[bank, K_OLDEST], banks[bank, K_ACCESSES]
     if row == queue[i, Q_ROW]:
+        limit = options[HITS_LIMIT]
+        at_limit = limit > 0 and accesses >= limit
+        if at_limit and queue[oldest, Q_ROW] != row and not queue[i, Q_OPENED]:
+            return -1
         return O_WR if queue[i, Q_WRITE] else O_RD
-    if i != banks[bank, K_OLDEST] or banks[bank, K_OPENED_FOR] >= 0:
+    if i != oldest or banks[bank, K_OPENED_FOR] >= 0:
         return -1
-    if banks[bank, K_HIT] and banks[bank, K_ACCESSES] < options[HITS_CAP]:
+    if banks[bank, K_HIT] and accesses < options[HITS_CAP]:
         return -1
     return O_PRE
 

@@ -27,6 +27,7 @@ class _Request:
     row: int
     column: int
     arrival: int
+    gap: int
     entered: int = -1
     done: int = -1
     opened: bool = False
@@ -89,6 +90,7 @@ class ReferenceController:
                 row=int(row),
                 column=int(column),
                 arrival=int(requests.arrivals[number]),
+                gap=int(requests.gaps[number]),
             )
             for number, (rank, group, bank, row, column) in enumerate(places)
         ]
@@ -98,6 +100,7 @@ class ReferenceController:
         self._draining = False
         self._accesses: Counter[tuple[int, int]] = Counter()
         self._last_bank = 0
+        self._last_entered = 0
         self._next_set = [0] * timing.ranks
         self._forwarded = 0
         self._commands: Counter[Op] = Counter()
@@ -145,12 +148,16 @@ class ReferenceController:
         )
 
     def _enter(self) -> None:
-        if not self._coming or self._coming[0].arrival > self.now:
+        if not self._coming:
             return
         request = self._coming[0]
+        comes = max(request.arrival, self._last_entered + request.gap)
+        if comes > self.now:
+            return
         same = [each for each in self._waiting if each.same_burst(request)]
         if not request.write and any(each.write for each in same):
-            request.entered, request.done = self.now, self.now + 1
+            request.entered = self._last_entered = self.now
+            request.done = self.now + 1
             self._forwarded += 1
             self._coming.pop(0)
             return
@@ -162,7 +169,7 @@ class ReferenceController:
             request.waits_for = reads[-1]
             for each in reads:
                 each.holds_up = True
-        request.entered = self.now
+        request.entered = self._last_entered = self.now
         self._waiting.append(self._coming.pop(0))
 
     def _choose_direction(self) -> None:
@@ -226,15 +233,17 @@ class ReferenceController:
         row = self._engine.open_row(0, *request.place)
         if row is None:
             return Op.ACT
-        if row == request.row:
-            return Op.WR if request.write else Op.RD
         of_bank = [each for each in servable if each.place == request.place]
-        if request is not of_bank[0] or any(each.opened for each in of_bank):
+        oldest, accesses = of_bank[0], self._accesses[request.place]
+        if row == request.row:
+            limit = self._options.hits_limit
+            if limit and accesses >= limit and oldest.row != row and not request.opened:
+                return None
+            return Op.WR if request.write else Op.RD
+        if request is not oldest or any(each.opened for each in of_bank):
             return None
         wanted = any(each.row == row for each in of_bank)
-        if wanted and self._accesses[request.place] < self._options.hits_cap:
-            return None
-        return Op.PRE
+        return None if wanted and accesses < self._options.hits_cap else Op.PRE
 
     def _banks_to_refresh(self) -> dict[int, tuple[int, ...]]:
         """Return the ranks whose refresh is due, and the banks that it takes."""

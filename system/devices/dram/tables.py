@@ -3,12 +3,21 @@
 
 from dataclasses import replace
 
+from ahasd.system.devices.dram.controller_tables import mix_table, pattern_table
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.stream import AllBankMac, SequentialRead, play, read_range
 from ahasd.system.devices.dram.timing import ASSUMED, Intervals, load_file, load_timing
 from ahasd.system.devices.markdown import markdown_table
 
-MEMORIES = ("lpddr5-6400", "paper", "lpddr5x-8533", "hbm2", "hbm3-5200")
+MEMORIES = (
+    "lpddr5-6400",
+    "paper",
+    "lpddr5x-8533",
+    "hbm2",
+    "hbm3-5200",
+    "lpddr4-2400",
+    "lpddr3-1600",
+)
 
 READ_BYTES = 2**30
 MAC_ROWS = 10_000
@@ -114,5 +123,7 @@ TABLES = {
     "cycles": cycles_table,
     "assumed": assumed_table,
     "rates": rates_table,
+    "patterns": pattern_table,
+    "mixes": mix_table,
 }
 """Generator of each marked table in the page, by marker name."""

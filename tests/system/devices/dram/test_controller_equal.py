@@ -38,6 +38,7 @@ def drawn(timing, seed):
         drain_to=int(rng.integers(0, drain_from)),
         bank_depth=int(rng.choice([0, 0, 1, 4])),
         hits_cap=int(rng.choice([0, 1, 4])),
+        hits_limit=int(rng.choice([0, 4, 5])),
         page=("open", "closed")[int(rng.integers(2))],
         refresh=("all-bank", "per-bank", "none")[int(rng.integers(3))],
     )
@@ -45,6 +46,8 @@ def drawn(timing, seed):
     requests = mixed(rng, addresses, float(rng.choice([1, 0.7, 0.5, 0.2])))
     if rng.random() < 0.5:
         requests = at_rate(requests, float(rng.choice([1, 5, 30])))
+    if rng.random() < 0.3:
+        requests = replace(requests, gaps=rng.integers(0, 40, REQUESTS))
     return small, requests, options
 
 
