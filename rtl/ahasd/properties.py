@@ -7,8 +7,11 @@ and that the EDC speaks when it was asked. `Outstanding` has the EDC in place. T
 proofs of the units: a batch that is complete is dropped because its epoch has ended, or the EDC
 decides once and the batch enters the draft queue, whole and unchanged; and the EDC counts exactly
 those that entered and were not judged.
+
+`Settling` cuts nothing off and assumes nothing: the whole top, with all its units, comes to rest.
 """
 
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Signal, Value
@@ -16,7 +19,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Signal, Value
 from ahasd.rtl.ahasd.params import State
 from ahasd.rtl.ahasd.unit import AhasdUnit
 from ahasd.rtl.edc.params import Cause
-from ahasd.rtl.lib.properties import Proof, Properties
+from ahasd.rtl.lib.properties import Proof, Properties, Settling
 from ahasd.rtl.queues.params import Event, Kind
 
 FEEDBACK_CYCLES = 5
@@ -312,9 +315,22 @@ class Commands(_Cut):
             ]
 
 
+INPUTS = {
+    "pim": ("draft", "request", "task", "done", "measure"),
+    "npu": ("aw", "w", "ar", "feedback_in"),
+}
+
+ROUNDS = 6
+"""After which nothing moves; with fewer, the engine finds neither a proof nor a counterexample."""
+
 PROOFS = (
     Proof(properties=Batches, configuration="test", cover_depth=16),
     Proof(properties=Outstanding, configuration="test", cover_depth=40),
     Proof(properties=Feedback, configuration="test", cover_depth=16),
     Proof(properties=Commands, configuration="test", cover_depth=12),
+    Proof(
+        properties=partial(Settling, inputs=INPUTS, rounds=ROUNDS),
+        configuration="test",
+        cover_depth=30,
+    ),
 )

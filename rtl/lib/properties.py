@@ -145,7 +145,8 @@ class Properties(Elaboratable):
         """Demand that an edge of a domain changes no flip-flop of the unit under a condition.
 
         Every flip-flop and every bit of a memory that the unit's netlist has in that domain is
-        compared with its next value, the domain's reset being off.
+        compared with its next value, the domain's reset being off; those of one instance or
+        structure together, one such group after the other.
 
         Parameters
         ----------

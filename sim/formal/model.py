@@ -24,6 +24,11 @@ class Register:
     now: int
     data: int
 
+    @property
+    def group(self) -> str:
+        """Instance or structure that it is in, by its name."""
+        return self.names[0].rpartition(".")[0]
+
 
 class Model:
     """A unit with its properties, ready for proofs.
@@ -50,7 +55,8 @@ class Model:
         Next value by present value, as `Aig.aiger` takes them.
     assertions
         Violations of each assertion, by name, with all assumptions met so far: one for every
-        statement of that name, to be decided one by one.
+        statement of that name, and for every group of flip-flops that are to keep still, to be
+        decided one by one.
     covers
         Each cover, by name, likewise.
     assumptions
@@ -123,13 +129,16 @@ class Model:
         self.nets |= {name: bits for name, bits in self.inputs.items() if name not in self.nets}
         every = [register for registers in unit.values() for register in registers]
         moves = {
-            name: aig.both(edges[still.domain], self._moves(name, still, every))
+            name: self._moves(name, still, edges[still.domain], every)
             for name, still in properties.still.items()
         }
         self._collect(netlist, literals, moves)
 
-    def _moves(self, name: str, still: Still, every: Iterable[Register]) -> int:
-        """Return the violation of a property on stillness, at an edge of its domain."""
+    def _moves(self, name: str, still: Still, edge: int, every: Iterable[Register]) -> list[int]:
+        """Return the violations of a property on stillness, one for each group of flip-flops.
+
+        What holds of every group holds of all, and an engine finds it more easily.
+        """
         aig = self.aig
 
         def any_moves(registers: Iterable[Register]) -> int:
@@ -137,17 +146,22 @@ class Model:
 
         (condition,) = self.nets[still.condition.name]
         (reset,) = self.inputs.get(f"{still.domain}_rst", [FALSE])
-        allowed = aig.both(condition, reset ^ 1)
+        allowed = aig.both(aig.both(edge, condition), reset ^ 1)
         if still.settled is not None:
             pattern = re.compile(f"(?:{still.settled})(?:\\[\\d+\\])?$")
             settled = [each for each in every if any(map(pattern.search, each.names))]
             if not settled:
                 raise ValueError(f"{name!r}: no flip-flop is called {still.settled!r}")
             allowed = aig.both(allowed, any_moves(settled) ^ 1)
-        return aig.both(allowed, any_moves(self.still[name]))
+        groups: dict[str, list[Register]] = {}
+        for each in self.still[name]:
+            groups.setdefault(each.group, []).append(each)
+        if not groups:
+            raise ValueError(f"{name!r}: the domain {still.domain} has no flip-flop")
+        return [aig.both(allowed, any_moves(group)) for group in groups.values()]
 
     def _collect(
-        self, netlist: Netlist, literals: Mapping[Bit, int], moves: Mapping[str, int]
+        self, netlist: Netlist, literals: Mapping[Bit, int], moves: Mapping[str, list[int]]
     ) -> None:
         """Gather the properties."""
         aig = self.aig
@@ -156,7 +170,7 @@ class Model:
             condition = literals[check.condition] ^ (check.kind != "cover")
             group = found[check.kind].setdefault(check.name, [])
             group.append(aig.both(literals[check.enable], condition))
-        found["assert"] |= {name: [literal] for name, literal in moves.items()}
+        found["assert"] |= moves
 
         broken = aig.any(literal for group in found["assume"].values() for literal in group)
         before = aig.free()

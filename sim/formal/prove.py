@@ -106,8 +106,11 @@ def prove(
     EngineError
         The engine failed.
     """
+    violations = model.assertions[name]
+    if engine == "bmc":  # takes the first trace that violates any of them
+        violations = [model.aig.any(violations)]
     results: list[Result] = []
-    for bad in model.assertions[name]:
+    for bad in violations:
         results.append(_decide(model, name, bad, folder, engine, depth, timeout_s))
         if not results[-1].holds:
             break

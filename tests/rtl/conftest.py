@@ -71,16 +71,21 @@ def mutant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Unit]:
 
 @pytest.fixture
 def refute(tmp_path: Path) -> Callable[..., list[Result]]:
-    """Try to prove properties of a unit in a configuration, and expect counterexamples."""
+    """Try to prove properties of a unit in a configuration, and expect counterexamples.
+
+    With a depth, in as many cycles: where proving takes long what holds in spite of the fault.
+    """
 
     def check(
         unit: Unit,
         properties: Callable[[Any], Properties],
         names: Iterable[str],
         configuration: str = "test",
+        depth: int | None = None,
     ) -> list[Result]:
         model = Model(properties(unit.load_hardware()(unit.configurations[configuration])))
-        results = [prove(model, name, tmp_path) for name in names]
+        engine = "pdr" if depth is None else "bmc"
+        results = [prove(model, name, tmp_path, engine=engine, depth=depth) for name in names]
         for result in results:
             assert result.verdict == "refuted", str(result)
             assert result.waves is not None

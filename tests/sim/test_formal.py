@@ -230,6 +230,45 @@ def test_quiescence_compares_every_flip_flop_and_memory_word(tmp_path):
     assert prove(Model(Quiescence(Shelf(), inputs=["where"])), still, tmp_path).moved
 
 
+class Pair(wiring.Component):
+    """Two flip-flops, each in an instance of its own, of which one moves."""
+
+    def __init__(self, moves: str) -> None:
+        self._moves = moves
+        super().__init__({})
+        self.idle_pim = Signal(init=1)
+
+    def elaborate(self, platform):
+        m = Module()
+        for name in ("first", "second"):
+            m.submodules[name] = part = Module()
+            flop = Signal(name=f"{name}_flop")
+            part.d.pim += flop.eq(flop ^ (name == self._moves))
+        return m
+
+
+@pytest.mark.parametrize("moves", ["first", "second"])
+@pytest.mark.parametrize("engine", ["pdr", "bmc"])
+def test_a_move_in_any_instance_is_found(moves, engine, tmp_path):
+    still = "idle_pim: an edge without input changes no state"
+    model = Model(Quiescence(Pair(moves), inputs=[]))
+    assert len(model.still[still]) == len(model.assertions[still]) == 2
+    result = prove(model, still, tmp_path, engine=engine, depth=4)
+    assert result.verdict == "refuted"
+    assert result.moved == (f"unit.{moves}.{moves}_flop",)
+    assert prove(Model(Quiescence(Pair("none"), inputs=[])), still, tmp_path).verdict == "proved"
+
+
+def test_a_domain_without_flip_flops_has_nothing_to_keep_still():
+    class Still(Properties):
+        def check(self, m):
+            m.d.npu += Signal(name="observer").eq(1)
+            self.keep_still(m, "npu", Const(1), "npu is still")
+
+    with pytest.raises(ValueError, match="'npu is still': the domain npu has no flip-flop"):
+        Model(Still(Counter()))
+
+
 class Relay(wiring.Component):
     """A register between two streams; a faulty one lets go too early."""
 

@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proofs of the top, and faults that they must refute."""
 
+from functools import partial
+
 import pytest
 
 from ahasd.rtl.ahasd.properties import (
     FEEDBACK_CYCLES,
+    INPUTS,
     PROOFS,
+    ROUNDS,
     Batches,
     Commands,
     Feedback,
     Outstanding,
 )
+from ahasd.rtl.lib.properties import Settling
+from ahasd.sim.clocked import SETTLE_EDGES
 
 # Each of them has the netlist of the whole top to build.
 pytestmark = pytest.mark.formal
 
 UNIT = "ahasd"
+STILL = f"idle without input for {ROUNDS} rounds, no state changes"
+settles = partial(Settling, inputs=INPUTS, rounds=ROUNDS)
+SETTLING_CYCLES = 30
+"""The EDC's clear after reset, the rounds, and an edge."""
 
 # Fault: (text, replacement, properties, those of them that it violates).
 MUTANTS = {
@@ -173,6 +183,42 @@ MUTANTS = {
             for name in ("a command is unchanged", "a command is taken when none waits")
         ],
     ),
+    "idle_pim while the EDC clears its table": (
+        "units = (self.host, self.edc, self.tvc, queues, self.gtsu)",
+        "units = (self.host, self.tvc, queues, self.gtsu)",
+        settles,
+        [f"pim: {STILL}"],
+    ),
+    "idle_pim with feedback on offer": (
+        "units = (self.host, self.edc, self.tvc, queues, self.gtsu)",
+        "units = (self.host, self.edc, self.tvc, self.gtsu)",
+        settles,
+        [f"pim: {STILL}"],
+    ),
+    "idle_pim with a task on offer": (
+        "units = (self.host, self.edc, self.tvc, queues, self.gtsu)",
+        "units = (self.host, self.edc, self.tvc, queues)",
+        settles,
+        [f"pim: {STILL}"],
+    ),
+    "idle_pim with a grant on offer": (
+        "                & (self._state == State.COLLECT)\n",
+        "",
+        settles,
+        [f"pim: {STILL}"],
+    ),
+    "idle_npu with a response on offer": (
+        "                self.host.idle_npu\n                & (queues.idle_npu | waits)\n",
+        "                (queues.idle_npu | waits)\n",
+        settles,
+        [f"npu: {STILL}"],
+    ),
+    "idle_npu while a word is taken": (
+        "waits = queues.batch_out.valid & ~self.batch_out.ready",
+        "waits = queues.batch_out.valid",
+        settles,
+        [f"npu: {STILL}"],
+    ),
 }
 
 
@@ -185,9 +231,14 @@ def test_every_property_holds(proof, holds_as_recorded):
 @pytest.mark.parametrize("fault", MUTANTS)
 def test_a_fault_is_refuted(fault, mutant, refute):
     before, after, properties, names = MUTANTS[fault]
-    refute(mutant(UNIT, before, after), properties, names)
+    depth = SETTLING_CYCLES if properties is settles else None
+    refute(mutant(UNIT, before, after), properties, names, depth=depth)
 
 
 def test_every_property_has_a_fault_that_violates_it(recorded):
     proved = {row["property"] for row in recorded(UNIT) if row["verdict"] != "reached"}
     assert proved == {name for *_, names in MUTANTS.values() for name in names}
+
+
+def test_a_rest_comes_after_more_edges_than_it_takes_to_settle():
+    assert SETTLE_EDGES >= ROUNDS
