@@ -114,7 +114,7 @@ MUTANTS = {
     "a bank's queue has room for one more": ("< options[BANK_DEPTH]", "<= options[BANK_DEPTH]"),
     "nothing is closed for want of use": ("if options[CLOSED_PAGE] != 0:", "if False:"),
     "bounds are kept too long": ("state[SERIAL] += 1", "pass"),
-    "cycles in which a request comes are left out": ("if event <= cycle:", "if False:"),
+    "a request that comes in time is overlooked": ("if event <= cycle:", "if event < cycle:"),
     "pauses are forgotten": ("now + queue[i + 1, Q_GAP]", "now"),
     "the next set of banks is not taken in turn": ("(next_set[best[2]] + 1) %", "0 *"),
 }
