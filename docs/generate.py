@@ -28,20 +28,23 @@ from ahasd.rtl.configs import UNITS
 from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import SCHEMES, RunConfig, Scheme, load_config
 from ahasd.system.devices.capacity import RankMap
-from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.markdown import markdown_table
+from ahasd.system.devices.pool import DevicePool
 from ahasd.system.devices.tables import TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document, provenance
-from ahasd.system.simulate import Outcome, make_devices, prepare, simulate
+from ahasd.system.simulate import Outcome, prepare, simulate
 from ahasd.system.stats import metrics
+from ahasd.system.validation.record import markdown as validation_markdown
 from ahasd.system.workload.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+POOL = DevicePool()
 ABLATION = DOCS / "ablation.json"
+VALIDATION = DOCS / "validation.json"
 MARKED = re.compile(r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name) -->", re.DOTALL)
 
 
@@ -63,18 +66,18 @@ def units() -> str:
 
 
 @cache
-def prepared() -> tuple[RunConfig, Trace, RankMap, Devices]:
-    """Return the default workload and devices that remember what they have timed."""
+def prepared() -> tuple[RunConfig, Trace, RankMap]:
+    """Return the default workload."""
     config = load_config("default", {})
     trace, ranks = prepare(config)
-    return config, trace, ranks, make_devices(config, ranks)
+    return config, trace, ranks
 
 
 @cache
 def outcome(scheme: Scheme) -> Outcome:
     """Return a run of the default workload."""
-    config, trace, ranks, devices = prepared()
-    return simulate(config.with_scheme(scheme), trace, ranks, devices=devices)
+    config = prepared()[0].with_scheme(scheme)
+    return simulate(config, *prepare(config), pool=POOL)
 
 
 def schemes() -> str:
@@ -116,7 +119,7 @@ def printed(*tables: Table) -> str:
 
 def run_output() -> str:
     """Return what `ahasd run` prints."""
-    config, trace, _, _ = prepared()
+    config, trace, _ = prepared()
     outcomes = [outcome(config.scheme), outcome("sync")]
     return printed(run_table(document(config, trace, outcomes, [0.0, 0.0])))
 
@@ -129,10 +132,15 @@ def ablation_output() -> str:
 
 def record_ablation() -> None:
     """Run the ablation and keep its figures: fifteen runs are too many for every generation."""
-    config, trace, ranks, _ = prepared()
+    config, trace, ranks = prepared()
     steps = ablation(config, trace, ranks)
     told = {"config": config.substance(), "steps": steps, "provenance": provenance()}
     ABLATION.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def validation() -> str:
+    """Return the tables of what `ahasd devices --validate --json` printed when it was recorded."""
+    return validation_markdown(json.loads(VALIDATION.read_text(encoding="utf-8")))
 
 
 def packing(port: dict[str, Any], name: str = "", offset: int = 0) -> str:
@@ -168,6 +176,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "run": run_output,
     "ablation": ablation_output,
     "keys": key_table,
+    "validation": validation,
     **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},
 }
 

@@ -9,6 +9,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+from ahasd.system.config import ONE_DEVICE
 from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.energy.account import EnergyAccount, Fate
 from ahasd.system.energy.report import check_floor, report
@@ -26,15 +27,16 @@ def energy(outcome: Outcome) -> dict[str, Any]:
     """
     config = outcome.config
     timing = load_timing(config.platform.dram)
+    is_gpu = config.scheme.startswith("gpu")
     account = EnergyAccount(
-        ranks=config.platform.pim.ranks, t_refi_ps=timing.time_ps(timing.t_refi)
+        ranks=0 if is_gpu else config.platform.pim.ranks, t_refi_ps=timing.time_ps(timing.t_refi)
     )
     _book(outcome, account)
     found = report(
         account,
         outcome.time_ps,
         config.workload.tokens,
-        load_energy(config.energy),
+        load_energy("gpu" if is_gpu else config.energy),
         _cell_bytes(outcome),
     )
     check_floor(found)
@@ -44,13 +46,17 @@ def energy(outcome: Outcome) -> dict[str, Any]:
 def _book(outcome: Outcome, account: EnergyAccount) -> None:
     ledger, devices = outcome.ledger, outcome.devices
     has_draft = outcome.pim is not None
+    scheme = outcome.config.scheme
+    # Who drafts and who verifies; prompts are the NPU's wherever there is one.
+    one = scheme[:3] if scheme in ONE_DEVICE else None
+    drafter, verifier, reader = one or "pim", one or "npu", "gpu" if one == "gpu" else "npu"
     for (rows, context, emitted), times in ledger.verified.items():
         events = devices.verify(rows, context).events
         committed = events.part(Fraction(emitted, rows))
-        account.add("npu", "committed", committed, times)
-        account.add("npu", "rejected", events - committed, times)
+        account.add(verifier, "committed", committed, times)
+        account.add(verifier, "rejected", events - committed, times)
     for rows, times in ledger.prefills.items():
-        account.add("npu", "prefill", devices.prefill(rows, drafts=has_draft).events, times)
+        account.add(reader, "prefill", devices.prefill(rows, drafts=has_draft).events, times)
     judged = ledger.accepted_steps + ledger.rejected_steps + outcome.in_flight_contexts
     fates: dict[Fate, Counter[int]] = {
         "committed": ledger.accepted_steps,
@@ -60,7 +66,7 @@ def _book(outcome: Outcome, account: EnergyAccount) -> None:
     }
     for fate, steps in fates.items():
         for context, times in steps.items():
-            account.add("pim", fate, devices.draft(context).events, times)
+            account.add(drafter, fate, devices.draft(context).events, times)
     for (rows, context), times in ledger.preverified.items():
         events = devices.preverify(rows, context).events
         account.add("pim", "preverification", events, times)

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from ahasd.system.config import BackendName, RunConfig, Scheme
 from ahasd.system.devices.capacity import RankMap
-from ahasd.system.devices.interface import Devices
+from ahasd.system.devices.pool import DevicePool
 from ahasd.system.energy.table import LEVELS
-from ahasd.system.simulate import Outcome, make_devices, simulate
+from ahasd.system.simulate import Outcome, simulate
 from ahasd.system.stats import cycle_account, flat, metrics
 from ahasd.system.workload.trace import Trace
 
@@ -72,15 +72,13 @@ def ablation(
     others: tuple[BackendName, ...] = ("golden", "rtl")
     backends = [first, *(each for each in others if check and each != first)]
     steps = []
-    known: dict[str, Devices] = {}
+    pool = DevicePool()
     for label, (scheme, changes) in STEPS.items():
         changed: dict[str, Any] = {"scheme": scheme}
         for section, keys in changes.items():
             held = getattr(config, section)
             changed[section] = type(held).model_validate({**held.model_dump(), **keys})
         step = config.model_copy(update=changed)
-        unit = step.nonlinear.unit
-        devices = known.setdefault(unit, make_devices(step, ranks))
         wall_s: dict[str, float] = {}
         outcomes: list[Outcome] = []
         for backend in backends:
@@ -89,7 +87,7 @@ def ablation(
                 _on_backend(step, backend),
                 trace,
                 ranks,
-                devices=devices,
+                pool=pool,
                 progress=lambda emitted, name=f"{label} ({backend})": progress(name, emitted),
             )
             wall_s[backend] = time.perf_counter() - began
@@ -106,7 +104,7 @@ def ablation(
                 _on_backend(ideal, "golden"),
                 trace,
                 ranks,
-                devices=devices,
+                pool=pool,
                 progress=lambda emitted, name=f"{label} (no contention)": progress(name, emitted),
             )
             without = metrics(outcome)

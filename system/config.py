@@ -16,6 +16,7 @@ from ahasd.rtl.ahasd.params import AhasdParams
 from ahasd.rtl.configs import UNITS
 from ahasd.system.devices.command import Unit
 from ahasd.system.devices.dram.sharing import Policy
+from ahasd.system.devices.gpu import Gpu
 from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
@@ -31,9 +32,25 @@ from ahasd.system.toml import (
 from ahasd.system.workload.playback import Playback
 from ahasd.system.workload.trace import packaged_traces
 
-Scheme = Literal["npu-ar", "sync", "async", "async-edc", "ahasd"]
+Scheme = Literal[
+    "gpu-ar",
+    "gpu-sd",
+    "npu-ar",
+    "npu-sd",
+    "pim-ar",
+    "pim-sd",
+    "sync",
+    "async",
+    "async-edc",
+    "ahasd",
+]
 SCHEMES: dict[Scheme, str] = {
+    "gpu-ar": "a GPU decodes alone, one token a pass",
+    "gpu-sd": "a GPU drafts a batch and verifies it",
     "npu-ar": "the NPU decodes alone, one token a pass",
+    "npu-sd": "the NPU drafts a batch and verifies it",
+    "pim-ar": "the PIM decodes alone with all its ranks, one token a pass",
+    "pim-sd": "the PIM drafts a batch and verifies it, with all its ranks",
     "sync": "the PIM drafts a batch and waits for its verdict",
     "async": "the PIM drafts ahead without control",
     "async-edc": "the PIM drafts ahead as far as the EDC lets it",
@@ -41,13 +58,18 @@ SCHEMES: dict[Scheme, str] = {
 }
 HARDWARE_SCHEMES: tuple[Scheme, ...] = ("async", "async-edc", "ahasd")
 """Schemes that run on the control hardware."""
+DECODERS: tuple[Scheme, ...] = ("gpu-ar", "npu-ar", "pim-ar")
+"""Schemes without a draft model."""
+ONE_DEVICE: tuple[Scheme, ...] = ("gpu-ar", "gpu-sd", "npu-sd", "pim-ar", "pim-sd")
+"""Schemes in which one device does what NPU and PIM do in others."""
 
 BackendName = Literal["golden", "pysim", "rtl"]
 
 _FOLDER = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}"
 
-_TABLES = {"platform": "platforms", "dlm": "models", "tlm": "models"}
-_TABLE_MODELS = {"platform": Platform, "dlm": ModelShape, "tlm": ModelShape}
+_TABLES = {"platform": "platforms", "dlm": "models", "tlm": "models", "gpu": "gpus"}
+_TABLE_MODELS = {"platform": Platform, "dlm": ModelShape, "tlm": ModelShape, "gpu": Gpu}
+_GPU = "rtx4090-laptop"
 
 
 class Workload(TomlModel):
@@ -250,7 +272,7 @@ class RunConfig(TomlModel):
 
     name: str = Field(default="", description="folder under runs/; empty: made from the rest")
     scheme: Scheme = Field(description="who drafts and who waits for whom")
-    baseline: Literal["npu-ar", "sync", "async", "async-edc", "ahasd", "none"] = Field(
+    baseline: Scheme | Literal["none"] = Field(
         default="sync", description="scheme to run beside it, for comparison"
     )
     seed: int = Field(default=0, ge=0, description="of every random draw; a trace needs none")
@@ -268,6 +290,7 @@ class RunConfig(TomlModel):
     platform: Platform
     dlm: ModelShape
     tlm: ModelShape
+    gpu: Gpu = Field(description="table of the graphics processor of schemes gpu-ar and gpu-sd")
 
     @field_validator("name")
     @classmethod
@@ -350,6 +373,7 @@ def load_config(name_or_path: str, overrides: Mapping[str, Any]) -> RunConfig:
         data["draft"] = {}
     named = {key: overrides[key] for key in _TABLES if key in overrides}
     data = with_overrides(data, named)
+    data.setdefault("gpu", _GPU)
     sources = {}
     for key, kind in _TABLES.items():
         if isinstance(data.get(key), str):

@@ -13,14 +13,13 @@ from ahasd.sim.ahasd import AhasdTop
 from ahasd.sim.clocked import Clock, Cycles
 from ahasd.sim.kernel import Kernel
 from ahasd.sim.registry import make_engine
-from ahasd.system.config import HARDWARE_SCHEMES, RunConfig
-from ahasd.system.devices.analytic import AnalyticDevices
-from ahasd.system.devices.capacity import RankMap, rank_map
+from ahasd.system.config import DECODERS, HARDWARE_SCHEMES, RunConfig
+from ahasd.system.devices.capacity import RankMap, plan_ranks, rank_map, shared_ranks
 from ahasd.system.devices.command import CommandDevices, memory_timing
-from ahasd.system.devices.dram.sharing import Arbiter
 from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Machine, Rates
+from ahasd.system.devices.pool import DevicePool
 from ahasd.system.energy.table import load_energy
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import HardwareLink, Measurements
@@ -113,7 +112,13 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
     context = _longest_context(stream)
     platform = config.platform
-    ranks = rank_map(platform, config.dlm, config.tlm, context, platform.offload)
+    models = config.dlm, config.tlm
+    if config.scheme.startswith("gpu"):
+        ranks = plan_ranks(platform, *models, context)
+    elif config.scheme.startswith("pim"):
+        ranks = shared_ranks(platform, *models, context)
+    else:
+        ranks = rank_map(platform, *models, context, platform.offload)
     if config.memory.fidelity == "command":
         memory_timing(platform)
     timing = load_timing(platform.dram)
@@ -145,7 +150,7 @@ def simulate(
     trace: Trace,
     ranks: RankMap,
     *,
-    devices: Devices | None = None,
+    pool: DevicePool | None = None,
     progress: Callable[[int], None] = lambda emitted: None,
     lockstep_folder: Path = Path(),
 ) -> Outcome:
@@ -157,9 +162,8 @@ def simulate(
         What to run.
     trace, ranks
         From `prepare`.
-    devices
-        From `make_devices`, of a configuration that differs from this one in nothing that they
-        depend on; they remember what they have timed. None makes them.
+    pool
+        Has the devices of other runs, if there are any that need the same.
     progress
         Called with the number of tokens emitted so far.
     lockstep_folder
@@ -172,14 +176,14 @@ def simulate(
     """
     kernel = Kernel()
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
-    devices = devices or make_devices(config, ranks)
+    devices = (pool or DevicePool()).of(config, ranks)
     memory = devices if isinstance(devices, CommandDevices) and config.memory.contention else None
     machine = Machine(kernel, memory)
     ledger = Ledger()
     emitter = Emitter(kernel, stream, progress)
     playback = config.workload.playback
     top = link = pim = None
-    if config.scheme == "npu-ar":
+    if config.scheme in DECODERS:
         decoder = NpuDecoder(kernel, stream, devices, machine, ledger, emitter, playback=playback)
         npu_activity = decoder.activity
         decoder.start()
@@ -228,7 +232,7 @@ def simulate(
             link,
             Prefiller(kernel, stream, devices, machine, ledger, npu.activity, drafts=True),
             playback=playback,
-            ahead=config.scheme != "sync",
+            ahead=config.scheme in HARDWARE_SCHEMES,
             has_edc=config.scheme in ("async-edc", "ahasd"),
             preverification=preverification,
             max_batch=config.hardware.params.queues.batch_tokens,
@@ -267,28 +271,6 @@ def simulate(
     )
     _check(outcome, stream, emitter.tokens)
     return outcome
-
-
-def make_devices(config: RunConfig, ranks: RankMap) -> AnalyticDevices | CommandDevices:
-    """Return the devices of a run; they depend on memory, operators, platform and models."""
-    memory, platform = config.memory, config.platform
-    if memory.fidelity == "analytic":
-        drafts_on, verifies_on = ranks.draft_ranks, ranks.target.ranks
-        return AnalyticDevices(platform, config.dlm, config.tlm, drafts_on, verifies_on)
-    return CommandDevices(
-        platform,
-        config.dlm,
-        config.tlm,
-        ranks,
-        unit=config.nonlinear.unit,
-        aau=config.nonlinear.params(),
-        arbiter=Arbiter(
-            policy=memory.arbiter,
-            slot_cycles=memory.slot_cycles,
-            patience_cycles=memory.patience_cycles,
-        ),
-        refresh=memory.refresh,
-    )
 
 
 def _clocks(config: RunConfig) -> tuple[Clock, Clock]:

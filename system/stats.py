@@ -118,13 +118,15 @@ def _tvc(outcome: Outcome) -> dict[str, Any]:
 
 
 def memory_commands(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Return the memory commands of runs that share devices, and how many were simulated.
+    """Return the memory commands of runs, and how many were simulated for all of them.
 
     The others repeat some that were, exactly; what two tasks do to each other is simulated beside.
     """
+    # Runs from one pool share devices.
+    simulated = {id(each.devices.origin): each.devices.simulated_commands for each in outcomes}
     return {
         "all": sum(outcome.memory_commands for outcome in outcomes),
-        "simulated": outcomes[0].devices.simulated_commands,
+        "simulated": sum(simulated.values()),
     }
 
 

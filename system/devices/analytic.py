@@ -81,6 +81,11 @@ class AnalyticDevices:
         self._mac = _ps_per_unit(npu.mac_s)
         self._load = None if npu.ideal_array else _ps_per_unit(npu.weight_load_bytes_s)
 
+    @property
+    def origin(self) -> object:
+        """Itself; see `ahasd.system.devices.interface.Devices`."""
+        return self
+
     def draft_step_ps(self, context: int) -> int:
         """Return the time of one draft token with `context` tokens in the cache, ps.
 
@@ -149,9 +154,14 @@ class AnalyticDevices:
         return _task(self.draft_step_ps(context), events)
 
     def verify(self, rows: int, context: int) -> Task:
-        """Return one NPU pass; parameters and errors as `pass_ps`."""
-        events = pass_events(self.platform, self.target_shape, rows, context)
-        return _task(self.pass_ps(rows, context), self._with_activates(events))
+        """Return one NPU pass of the target model; parameters and errors as `pass_ps`."""
+        return self.pass_of(self.target_shape, rows, context)
+
+    def pass_of(self, shape: ModelShape, rows: int, context: int) -> Task:
+        """Return one NPU pass of either model; parameters and errors as `pass_ps`."""
+        events = pass_events(self.platform, shape, rows, context)
+        time_ps = max(self._terms_ps(shape, rows, context).values())
+        return _task(time_ps, self._with_activates(events))
 
     def preverify(self, rows: int, context: int) -> Task:
         """Return one pre-verification; parameters and errors as `preverify_ps`."""

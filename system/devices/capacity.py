@@ -11,7 +11,7 @@ With an offload tier, weights of the target that find no place lie there. Then t
 fewest ranks that hold it, and the target gets the others.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ahasd import UserError
 from ahasd.system.devices.markdown import markdown_table
@@ -210,6 +210,25 @@ def rank_map(
         The pair does not fit, or a model was not made for so long a context.
     """
     placed = plan_ranks(platform, draft, target, context_tokens, offload)
+    placed.check()
+    return placed
+
+
+def shared_ranks(
+    platform: Platform, draft: ModelShape, target: ModelShape, context_tokens: int
+) -> RankMap:
+    """Place both models over all ranks, for a PIM that drafts and verifies by turns.
+
+    Parameters and errors as for `rank_map`.
+    """
+    placed = plan_ranks(platform, draft, target, context_tokens)
+    everywhere = (1 << platform.pim.ranks) - 1
+    placed = replace(
+        placed,
+        draft=replace(placed.draft, mask=everywhere),
+        target=replace(placed.target, mask=everywhere),
+        draft_ranks=platform.pim.ranks,
+    )
     placed.check()
     return placed
 

@@ -125,6 +125,11 @@ class CommandDevices:
         self.preverify = cache(self._preverify)
 
     @property
+    def origin(self) -> object:
+        """Itself; see `ahasd.system.devices.interface.Devices`."""
+        return self
+
+    @property
     def peak_bytes_s(self) -> float:
         """Bytes a second that all channels carry at most."""
         return float(self.timing.channel_bytes_s * self.timing.channels)
@@ -159,6 +164,10 @@ class CommandDevices:
     def _verify(self, rows: int, context: int) -> Task:
         """Return a pass of the target model on the NPU; parameters as `preverify`."""
         return self._npu_task(self.target_shape, rows, context, None)
+
+    def pass_of(self, shape: ModelShape, rows: int, context: int) -> Task:
+        """Return a pass of either model on the NPU; parameters as `preverify`."""
+        return self._npu_task(shape, rows, context, None)
 
     def prefill(self, rows: int, *, drafts: bool) -> Task:
         """Return the prompt's way through the target model on the NPU, then through the draft's.

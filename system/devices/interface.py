@@ -11,8 +11,16 @@ class Devices(Protocol):
     """Gives every task of both devices; times in it are those without anybody beside."""
 
     target_shape: ModelShape
-    simulated_commands: int
-    """Memory commands that an engine was given so far; 0 where none are."""
+
+    @property
+    def origin(self) -> object:
+        """Who counts the simulated commands: itself, or who it has its times from."""
+        ...
+
+    @property
+    def simulated_commands(self) -> int:
+        """Memory commands that an engine was given so far; 0 where none are."""
+        ...
 
     def draft(self, context: int) -> Task:
         """Return one draft step on the PIM with `context` tokens in the cache.

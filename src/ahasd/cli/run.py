@@ -9,13 +9,26 @@ from cyclopts import Parameter
 
 from ahasd.cli.options import assignments, merged, whole
 
+SchemeName = Literal[
+    "gpu-ar",
+    "gpu-sd",
+    "npu-ar",
+    "npu-sd",
+    "pim-ar",
+    "pim-sd",
+    "sync",
+    "async",
+    "async-edc",
+    "ahasd",
+]  # written out: the command line starts before the configuration is read
+
 
 def run(
     config: str = "default",
     /,
     *,
-    scheme: Literal["npu-ar", "sync", "async", "async-edc", "ahasd"] | None = None,
-    baseline: Literal["npu-ar", "sync", "async", "async-edc", "ahasd", "none"] | None = None,
+    scheme: SchemeName | None = None,
+    baseline: SchemeName | Literal["none"] | None = None,
     rule: str | None = None,
     tokens: Annotated[int | None, Parameter(converter=whole)] = None,
     trace: str | None = None,
@@ -41,7 +54,8 @@ def run(
 
     Schemes:
 
-    - npu-ar: the NPU decodes alone, one token a pass
+    - gpu-ar, npu-ar, pim-ar: a GPU, the NPU or the PIM decodes alone, one token a pass
+    - gpu-sd, npu-sd, pim-sd: the same device drafts a batch and verifies it, by turns
     - sync: the PIM drafts a batch and waits for its verdict
     - async: the PIM drafts ahead without control
     - async-edc: the PIM drafts ahead as far as the EDC lets it
@@ -108,9 +122,10 @@ def run(
 
     from ahasd.cli.progress import token_progress
     from ahasd.system.config import Scheme, load_config
+    from ahasd.system.devices.pool import DevicePool
     from ahasd.system.report import table
     from ahasd.system.results import check_folder, document, write_folder
-    from ahasd.system.simulate import make_devices, prepare, simulate
+    from ahasd.system.simulate import prepare, simulate
 
     given = {
         "scheme": scheme,
@@ -131,22 +146,21 @@ def run(
     resolved = load_config(config, merged(options, assignments(set_ or ())))
     folder = out / resolved.folder_name
     check_folder(folder, resolved, force=force)
-    loaded, ranks = prepare(resolved)
-
-    devices = make_devices(resolved, ranks)
+    pool = DevicePool()
     outcomes, wall_s = [], []
     schemes: list[Scheme] = [resolved.scheme]
     if resolved.baseline not in ("none", resolved.scheme):
         schemes.append(resolved.baseline)
+    prepared = {each: prepare(resolved.with_scheme(each)) for each in schemes}
+    loaded, _ = prepared[resolved.scheme]
     for each in schemes:
         with token_progress(each, resolved.workload.tokens) as progress:
             began = time.perf_counter()
             outcomes.append(
                 simulate(
                     resolved.with_scheme(each),
-                    loaded,
-                    ranks,
-                    devices=devices,
+                    *prepared[each],
+                    pool=pool,
                     progress=progress,
                     lockstep_folder=out,
                 )
