@@ -86,11 +86,11 @@ def devices(
     from ahasd.system.config import load_config
     from ahasd.system.devices.capacity import rank_map
     from ahasd.system.devices.command import CommandDevices
+    from ahasd.system.devices.pool import DevicePool
     from ahasd.system.devices.report import plots
     from ahasd.system.devices.report.build import STAGES, build
     from ahasd.system.devices.report.text import tables
     from ahasd.system.results import check_file, check_place, provenance, write_json
-    from ahasd.system.simulate import make_devices
 
     settings = assignments(set_ or ())
     for key in settings:
@@ -110,7 +110,7 @@ def devices(
     check_place(path.parent)
     check_file(path, substance, force=force)
     ranks = rank_map(config.platform, config.dlm, config.tlm, context, config.platform.offload)
-    made = make_devices(config, ranks)
+    made = DevicePool().of(config, ranks)
     if not isinstance(made, CommandDevices):
         raise UserError('devices shows memory commands: leave memory.fidelity at "command"')
 

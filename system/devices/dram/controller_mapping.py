@@ -80,6 +80,14 @@ class Mapping:
             self._mix(timing, sizes, found)
         return np.stack([found[name] for name in FIELDS], axis=1)
 
+    def suits(self, timing: Timing) -> bool:
+        """Tell whether a memory has the sizes that the mapping needs."""
+        try:
+            self.places(timing, np.zeros(1, np.int64))
+        except ValueError:
+            return False
+        return True
+
     def _mix(
         self, timing: Timing, sizes: dict[str, int], found: dict[str, npt.NDArray[np.int64]]
     ) -> None:

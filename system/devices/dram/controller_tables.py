@@ -88,7 +88,7 @@ def patterns(timing: Timing, requests: int = REQUESTS) -> dict[str, np.ndarray]:
 def bandwidth_table(timing: Timing, requests: int = REQUESTS) -> list[Bandwidth]:
     """Return the bandwidth of one channel: reads in every pattern and mapping, then mixes.
 
-    Strides are of bytes within the channel.
+    Mappings that do not suit the memory are left out. Strides are of bytes within the channel.
     """
     return [*_of_reads(timing, requests), *_of_mixes(timing, requests)]
 
@@ -99,6 +99,7 @@ def _of_reads(timing: Timing, requests: int) -> list[Bandwidth]:
         bandwidth(one, name, addresses, mapping=mapping)
         for name, addresses in patterns(one, requests).items()
         for mapping in MAPPINGS
+        if MAPPINGS[mapping].suits(one)
     ]
 
 

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ahasd import UserError
 from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.command import CommandDevices
-from ahasd.system.devices.report.access import Access, accesses
+from ahasd.system.devices.dram.controller_tables import Bandwidth, bandwidth_table
+from ahasd.system.devices.dram.engine import RefreshOverdueError
 from ahasd.system.devices.report.products import Product, model_products, square_products
 from ahasd.system.devices.report.rates import PathRates, npu_rates, pim_rates
 from ahasd.system.devices.report.roofline import (
@@ -59,7 +61,7 @@ class Report:
     phases: tuple[PhaseTime, ...]
     besides: tuple[Beside, ...]
     products: tuple[Product, ...]
-    accesses: tuple[Access, ...]
+    accesses: tuple[Bandwidth, ...]
 
     def document(self) -> dict[str, Any]:
         """Return the report as JSON has it; rates that follow from others are there, too."""
@@ -112,7 +114,30 @@ def build(
         Whether NPU and PIM delay each other.
     progress
         Called with the number of stages that are over and the name of the next.
+
+    Raises
+    ------
+    UserError
+        A PIM unit is too slow for a memory that must be refreshed.
     """
+    try:
+        return _built(devices, ranks, context, contention, progress)
+    except RefreshOverdueError as error:
+        pim = devices.platform.pim
+        raise UserError(
+            f"a PIM unit of {devices.platform.name} is so slow that its row stays open beyond the"
+            f" refresh ({error}): choose more than platform.pim.gops = {pim.gops} or"
+            f" platform.pim.bandwidth_gb_s = {pim.bandwidth_gb_s}"
+        ) from error
+
+
+def _built(
+    devices: CommandDevices,
+    ranks: RankMap,
+    context: int,
+    contention: bool,
+    progress: Callable[[int, str], None],
+) -> Report:
     stages = iter(enumerate(STAGES))
 
     def begin() -> None:
@@ -159,7 +184,7 @@ def build(
         *model_products(platform, timing, target, ranks.target.members),
     ]
     begin()
-    found_accesses = tuple(accesses(timing))
+    found_accesses = tuple(bandwidth_table(timing))
     progress(len(STAGES), "done")
     return Report(
         platform=platform.name,

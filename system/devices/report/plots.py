@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ahasd import UserError
 from ahasd.system.devices.report.build import Report
 from ahasd.system.devices.report.products import SIZES, TOKENS
-from ahasd.system.devices.report.text import pattern_name, tokens_name
+from ahasd.system.devices.report.text import tokens_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,25 +66,20 @@ def _roofline(report: Report, figure: "Figure") -> None:
 def _access(report: Report, figure: "Figure") -> None:
     patterns, mixes = figure.subplots(1, 2)
     for mapping in dict.fromkeys(each.mapping for each in report.accesses):
-        held = [each for each in report.accesses if each.mapping == mapping]
-        only_reads = [each for each in held if each.read_share == 1]
-        patterns.plot(
-            [pattern_name(each.pattern, each.step_bytes) for each in only_reads],
-            [each.bytes_s / 1e9 for each in only_reads],
-            "o-",
-            label=mapping,
-        )
-        for pattern, style in (("sequential", "o-"), ("random", "x--")):
-            line = sorted(
-                (each for each in held if each.pattern == pattern),
-                key=lambda each: each.read_share,
-            )
-            mixes.plot(
-                [each.read_share for each in line],
-                [each.bytes_s / 1e9 for each in line],
-                style,
-                label=f"{pattern}, {mapping}",
-            )
+        held = [e for e in report.accesses if e.mapping == mapping and e.read_share == 1]
+        # The mixes begin with the same reads once more.
+        rates = {each.pattern: each.gb_s for each in held}
+        patterns.plot(list(rates), list(rates.values()), "o-", label=mapping)
+    mixed = [each for each in report.accesses if each.read_share < 1]
+    for pattern, mapping in dict.fromkeys((each.pattern, each.mapping) for each in mixed):
+        line = {
+            each.read_share: each.gb_s
+            for each in report.accesses
+            if (each.pattern, each.mapping) == (pattern, mapping)
+        }
+        shares = sorted(line)
+        rates = [line[share] for share in shares]
+        mixes.plot(shares, rates, "o-", label=f"{pattern}, {mapping}")
     patterns.tick_params("x", rotation=60)
     patterns.set_title(f"reads, one channel of {report.dram}")
     patterns.set_ylabel("GB/s")

@@ -21,20 +21,6 @@ def tables(report: Report) -> list[Table]:
     return [*made, _products(report), _accesses(report)]
 
 
-def size(count: float, unit: str = "B") -> str:
-    """Return a number of bytes as a power of 1024 has it, such as `16 KiB`."""
-    for prefix in ("", "Ki", "Mi"):
-        if count < 1024:
-            return f"{count:g} {prefix}{unit}"
-        count /= 1024
-    return f"{count:g} Gi{unit}"
-
-
-def pattern_name(pattern: str, step_bytes: int) -> str:
-    """Return an access pattern with its step, where that tells something."""
-    return f"stride {size(step_bytes)}" if pattern == "stride" else pattern
-
-
 def tokens_name(tokens: int) -> str:
     """Return a number of tokens in words."""
     return f"{tokens} token{'s' if tokens > 1 else ''}"
@@ -151,22 +137,16 @@ def _products(report: Report) -> Table:
 def _accesses(report: Report) -> Table:
     mappings = list(dict.fromkeys(each.mapping for each in report.accesses))
     made = _table(
-        f"One channel of {report.dram}, GB/s (share of its peak), by address mapping",
+        f"One channel of {report.dram}, GB/s (share of the time of its bus), by address mapping",
         "A controller with queues of 32, first ready first come; bursts that all wait from the"
-        " begin.",
+        " begin. Strides are bytes.",
         ("pattern", "reads", *mappings),
     )
-    held = {
-        (each.pattern, each.step_bytes, each.read_share, each.mapping): each
-        for each in report.accesses
-    }
-    for pattern, step, reads in dict.fromkeys(key[:3] for key in held):
-        cells = (held[pattern, step, reads, mapping] for mapping in mappings)
-        made.add_row(
-            pattern_name(pattern, step),
-            f"{reads:.0%}",
-            *(f"{each.bytes_s / 1e9:.2f} ({each.share:.0%})" for each in cells),
-        )
+    held = {(each.pattern, each.read_share, each.mapping): each for each in report.accesses}
+    for pattern, reads in dict.fromkeys(key[:2] for key in held):
+        cells = (held.get((pattern, reads, mapping)) for mapping in mappings)
+        told = (f"{each.gb_s:.2f} ({each.bus_share:.0%})" if each else NONE for each in cells)
+        made.add_row(pattern, f"{reads:.0%}", *told)
     return made
 
 
