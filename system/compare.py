@@ -175,7 +175,7 @@ def ablation_table(steps: list[dict[str, Any]]) -> Table:
             ("without contention: tokens/s", [f"{e['throughput_tokens_s']:.3f}" for e in ideal]),
             ("without contention: NPU finish, s", [f"{each['time_s']:.2f}" for each in ideal]),
             (
-                "  change",
+                "  change, without contention",
                 [
                     "" if last is None else f"{each['time_s'] / last['time_s'] - 1:+.1%}"
                     for each, last in zip(ideal, [None, *ideal[:-1]], strict=True)

@@ -15,9 +15,12 @@ from ahasd.system.config import load_config
 @pytest.fixture
 def runs(monkeypatch):
     """Replace the simulation: keep what it is given, and let `runs.change` alter an outcome."""
-    kept = SimpleNamespace(configs=[], change=lambda config, outcome: None, progress=[])
+    kept = SimpleNamespace(
+        configs=[], change=lambda config, outcome: None, progress=[], pools=set()
+    )
 
-    def simulate(config, trace, ranks, *, progress):
+    def simulate(config, trace, ranks, *, pool, progress):
+        kept.pools.add(id(pool))
         outcome = SimpleNamespace(
             time_s=1.0, cycles={"pim": Cycles(3, 5)}, counters={"pim.SWITCHES": 2}
         )
@@ -42,25 +45,34 @@ def ablate(runs, check=True, **overrides):
 def test_every_step_runs_in_both_backends_and_changes_nothing_but_what_it_says(runs):
     steps = ablate(runs, **{"tvc.max_length": 5, "tvc.otherwise": "wait", "backend.skip": False})
     seen = [
-        (each.scheme, each.tvc.otherwise, each.backend.ahasd, each.tvc.max_length)
+        (
+            each.scheme,
+            each.nonlinear.unit,
+            each.tvc.otherwise,
+            each.backend.ahasd,
+            each.memory.contention,
+        )
         for each in runs.configs
     ]
     assert seen == [
-        (scheme, otherwise, backend, 5)
-        for scheme, otherwise in (
-            ("async", "wait"),
-            ("async-edc", "wait"),
-            ("ahasd", "continue"),
-            ("ahasd", "wait"),
+        (scheme, unit, otherwise, backend, contention)
+        for scheme, unit, otherwise in (
+            ("async", "npu", "wait"),
+            ("async", "aau", "wait"),
+            ("async-edc", "aau", "wait"),
+            ("ahasd", "aau", "continue"),
+            ("ahasd", "aau", "wait"),
         )
-        for backend in ("rtl", "golden")
+        for backend, contention in (("rtl", True), ("golden", True), ("golden", False))
     ]
-    assert not any(each.backend.skip for each in runs.configs)
+    assert all(each.tvc.max_length == 5 and not each.backend.skip for each in runs.configs)
+    assert len(runs.pools) == 1
     assert [step["step"] for step in steps] == [
         "async",
+        "+ AAU",
         "+ EDC",
-        "+ EDC + TVC",
-        "+ EDC + TVC, waiting",
+        "+ TVC",
+        "+ TVC, waiting",
     ]
     assert all(step["checked"] and set(step["wall_s"]) == {"rtl", "golden"} for step in steps)
     assert steps[0]["metrics"] == {"time_s": 1.0}
@@ -69,8 +81,16 @@ def test_every_step_runs_in_both_backends_and_changes_nothing_but_what_it_says(r
 
 def test_without_a_check_the_configured_backend_runs_alone(runs):
     steps = ablate(runs, check=False, **{"backend.ahasd": "golden"})
-    assert [each.backend.ahasd for each in runs.configs] == ["golden"] * 4
+    assert [each.backend.ahasd for each in runs.configs] == ["golden"] * 10
     assert not any(step["checked"] for step in steps)
+
+
+def test_what_contends_in_no_case_is_not_run_again_without(runs):
+    for quiet in ({"memory.contention": False}, {"memory.fidelity": "analytic"}):
+        runs.configs.clear()
+        steps = ablate(runs, check=False, **quiet)
+        assert len(runs.configs) == 5
+        assert all(step["without_contention"] is None for step in steps)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +102,15 @@ def test_a_difference_in_metrics_cycles_or_counters_is_a_fault(runs, changed):
             vars(outcome).update(changed)
 
     runs.change = change
-    with pytest.raises(BackendDifference, match=r"\+ EDC \+ TVC: rtl and golden give different"):
+    with pytest.raises(BackendDifference, match=r"\+ TVC: rtl and golden give different"):
         ablate(runs)
 
 
-def step(name, time_s, idle, blocked, checked=False, **more):
+def step(name, time_s, idle, blocked, checked=False, without=None, **more):
+    joules = {style: {"mj_per_token": time_s} for style in ("device", "wall")}
     found = {
+        "delayed_s": {"npu": 0.5, "pim": 0.25},
+        "energy": {level: joules for level in ("low", "mid", "high")},
         "throughput_tokens_s": 100 / time_s,
         "mean_acceptance_length_tokens": 3.0,
         "drafted_per_token": 1.5,
@@ -96,7 +119,8 @@ def step(name, time_s, idle, blocked, checked=False, **more):
         "npu": {"busy": 1 - idle - blocked, "idle": idle, "blocked": blocked},
         **more,
     }
-    return {"step": name, "metrics": found, "checked": checked}
+    ideal = without and step(name, without, idle, blocked)["metrics"]
+    return {"step": name, "metrics": found, "checked": checked, "without_contention": ideal}
 
 
 def rows(table):
@@ -116,8 +140,22 @@ def test_changes_are_against_the_step_before():
     assert found["NPU idle + blocked, s"] == ["3.00", "1.00", "0.00"]
     assert found["  change, s"] == ["", "-2.00", "-1.00"]
     assert "golden = RTL" not in found
+    assert found["energy, wall, mJ/token"][0] == "10 (10 to 10)"
+    assert "without contention: tokens/s" not in found
     checked = rows(ablation_table([step("a", 10, 0.2, 0.1, checked=True)]))
     assert checked["golden = RTL"] == ["yes"]
+
+
+def test_figures_without_contention_stand_beside():
+    found = rows(
+        ablation_table([step("a", 10, 0.2, 0.1, without=8), step("b", 8, 0.1, 0.0, without=6)])
+    )
+    assert found["NPU delayed by the PIM, s"] == ["0.50", "0.50"]
+    assert found["PIM delayed by the NPU, s"] == ["0.25", "0.25"]
+    assert found["without contention: tokens/s"] == ["12.500", "16.667"]
+    assert found["without contention: NPU finish, s"] == ["8.00", "6.00"]
+    assert found["  change, without contention"] == ["", "-25.0%"]
+    assert found["without contention: NPU waste, s"] == ["2.40", "0.60"]
 
 
 def test_the_table_of_the_tvc_has_the_steps_with_one():

@@ -24,7 +24,7 @@ def finished():
 
 def test_results_hold_schema_seed_backend_versions_and_commit(finished):
     _, told = finished
-    assert told["schema"] == "ahasd-results/2"
+    assert told["schema"] == "ahasd-results/3"
     assert told["seed"] == 0
     assert told["backend"]["ahasd"] == "golden"
     assert told["backend"]["skip"]
