@@ -13,10 +13,15 @@ from typing import Any
 from rich.table import Table
 
 from ahasd.system.devices.markdown import markdown_table
-from ahasd.system.validation import gpu, npu, pim
+from ahasd.system.validation import dram, gpu, npu, pim
 from ahasd.system.validation.rows import ALLOWED, Row
 
-PARTS: dict[str, Callable[[], list[Row]]] = {"pim": pim.rows, "npu": npu.rows, "gpu": gpu.rows}
+PARTS: dict[str, Callable[[], list[Row]]] = {
+    "dram": dram.rows,
+    "pim": pim.rows,
+    "npu": npu.rows,
+    "gpu": gpu.rows,
+}
 """What makes the rows of each part."""
 
 QUICK = ("pim", "gpu")
