@@ -197,13 +197,18 @@ def _energy(found: dict[str, Any], style: str) -> str:
 
 
 def tvc_table(steps: list[dict[str, Any]]) -> Table:
-    """Return what the TVC did, a column a step that has it."""
-    shown = Table(title="TVC")
+    """Return what the TVC did, a column a step that has it, and one without contention beside."""
+    shown = Table(
+        title="TVC",
+        caption="Useful: changed what the NPU verified. Harmful: the NPU starved meanwhile.",
+    )
     shown.add_column("")
-    having = [step for step in steps if "tvc" in step["metrics"]]
-    for step in having:
-        shown.add_column(step["step"], justify="right")
-    told = [flat(step["metrics"]["tvc"]) for step in having]
+    told = []
+    for step in steps:
+        for found, more in ((step["metrics"], ""), (step["without_contention"], "uncontended")):
+            if found and "tvc" in found:
+                shown.add_column(more or step["step"], justify="right")
+                told.append(flat(found["tvc"]))
     for label, key, form in TVC_ROWS:
         cells = [each.get(key) for each in told]
         shown.add_row(label, *("-" if cell is None else form.format(cell) for cell in cells))
@@ -217,8 +222,8 @@ TVC_ROWS = (
     ("broken off by a rejection", "broken_off", "{}"),
     ("tokens processed", "tokens", "{}"),
     ("rejections foretold", "predicted", "{}"),
-    ("useful: changed what the NPU verified", "useful", "{}"),
-    ("harmful: the NPU starved meanwhile", "harmful", "{}"),
+    ("useful", "useful", "{}"),
+    ("harmful", "harmful", "{}"),
     ("starved meanwhile, s", "harmful_s", "{:.3f}"),
     ("time in the PIM, s", "time_s", "{:.3f}"),
     *(

@@ -110,7 +110,7 @@ def step(name, time_s, idle, blocked, checked=False, without=None, **more):
     joules = {style: {"mj_per_token": time_s} for style in ("device", "wall")}
     found = {
         "delayed_s": {"npu": 0.5, "pim": 0.25},
-        "energy": {level: joules for level in ("low", "mid", "high")},
+        "energy": dict.fromkeys(("low", "mid", "high"), joules),
         "throughput_tokens_s": 100 / time_s,
         "mean_acceptance_length_tokens": 3.0,
         "drafted_per_token": 1.5,
