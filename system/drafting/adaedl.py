@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from ahasd.system.drafting.base import DraftingRule, DraftToken
+from ahasd.system.drafting.base import DraftingRule, DraftToken, Judged
 
 
 @dataclass
@@ -81,10 +81,10 @@ class AdaEdl(DraftingRule):
         """Return whether the token's entropy exceeds the present limit."""
         return token.entropy_nats > self.entropy_limit_nats
 
-    def feedback(self, drafted: int, accepted: int) -> None:
+    def feedback(self, judged: Judged) -> None:
         """Update rate and threshold from one judged batch."""
-        self.rate = self.beta1 * self.rate + (1 - self.beta1) * accepted / drafted
-        at_cap = accepted == self.k_max
+        self.rate = self.beta1 * self.rate + (1 - self.beta1) * judged.accepted / judged.drafted
+        at_cap = judged.accepted == self.k_max
         if self.rate < self.alpha:
             wish = self.threshold + self.eps
         elif at_cap == (self.lengthen == "at_cap"):

@@ -23,6 +23,11 @@ class DraftToken:
         a wrong one, so it can never be emitted.
     hint : bool
         True if the target model in the PIM chose it, in a pre-verification; the rest is void then.
+    a_hat : float or None
+        Acceptance probability that a trained head predicts, 0..1; None where the trace has none.
+    next_right : bool or None
+        Whether the target model would accept the token after this one, too. It is the future: only
+        an oracle may look at it. None where nobody knows.
     """
 
     token: int
@@ -32,6 +37,50 @@ class DraftToken:
     p_top2: float
     off_trace: bool = False
     hint: bool = False
+    a_hat: float | None = None
+    next_right: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict on one batch that was verified.
+
+    Attributes
+    ----------
+    tokens : tuple of DraftToken
+        What was sent to verification, at least one.
+    accepted : int
+        Leading ones that were right, 0..drafted.
+    round_ps : int or None
+        Time from the batch's first draft step to its verdict, positive; None where no time passes,
+        as in a replay.
+
+    Raises
+    ------
+    ValueError
+        If the counts are impossible.
+    """
+
+    tokens: tuple[DraftToken, ...]
+    accepted: int
+    round_ps: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.tokens or not 0 <= self.accepted <= self.drafted:
+            raise ValueError(
+                f"a verdict needs 1 <= drafted and 0 <= accepted <= drafted, but drafted is "
+                f"{self.drafted} and accepted {self.accepted}"
+            )
+
+    @property
+    def drafted(self) -> int:
+        """Tokens sent to verification."""
+        return len(self.tokens)
+
+    @property
+    def tested(self) -> tuple[DraftToken, ...]:
+        """Tokens that have a verdict of their own: those accepted, and the first one rejected."""
+        return self.tokens[: self.accepted + 1]
 
 
 class Outcome(Enum):
@@ -73,8 +122,12 @@ class DraftingRule(Protocol):
         """
         ...
 
-    def feedback(self, drafted: int, accepted: int) -> None:
-        """Learn the verdict on one judged batch: 1 <= drafted, 0 <= accepted <= drafted."""
+    def feedback(self, judged: Judged) -> None:
+        """Learn the verdict on one batch; they come oldest batch first.
+
+        Where drafting runs ahead, younger batches are drafted already. What was drafted behind a
+        wrong token is thrown away without a verdict.
+        """
 
 
 @dataclass(slots=True)
@@ -141,24 +194,6 @@ class Drafting:
         self.index = 0
         return outcome
 
-    def feedback(self, drafted: int, accepted: int) -> None:
-        """Pass the verdict on one judged batch to the rule.
-
-        Parameters
-        ----------
-        drafted : int
-            Tokens sent to verification, at least 1.
-        accepted : int
-            Leading ones that were right, 0..drafted.
-
-        Raises
-        ------
-        ValueError
-            If the counts are impossible.
-        """
-        if not 0 <= accepted <= drafted or drafted < 1:
-            raise ValueError(
-                f"a verdict needs 1 <= drafted and 0 <= accepted <= drafted, but drafted is "
-                f"{drafted} and accepted {accepted}"
-            )
-        self.rule.feedback(drafted, accepted)
+    def feedback(self, judged: Judged) -> None:
+        """Pass the verdict on one batch to the rule."""
+        self.rule.feedback(judged)

@@ -35,6 +35,8 @@ class Batch:
     kept
         Its leading tokens that belong to the present chain, as far as the PIM knows: all of them,
         but for a cut, or a chain given up.
+    begun_ps
+        When its first draft step began; for what is left of earlier batches, that of the last one.
     """
 
     number: int
@@ -44,6 +46,7 @@ class Batch:
     tokens: list[DraftToken]
     predicted_go: bool | None = None
     kept: int = -1
+    begun_ps: int = 0
 
     def __post_init__(self) -> None:
         if self.kept < 0:

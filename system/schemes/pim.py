@@ -6,7 +6,7 @@ from collections import Counter, deque
 from ahasd.sim.kernel import Kernel
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Job, Machine
-from ahasd.system.drafting.base import Drafting, DraftToken, Outcome
+from ahasd.system.drafting.base import Drafting, DraftToken, Judged, Outcome
 from ahasd.system.energy.account import Fate
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.batch import Batch, Verdict, drafted
@@ -98,6 +98,7 @@ class PimSequencer:
         self._may_draft = False  # the ranks of the draft model are ours
         self._asked_ranks = False
         self._batch_ps = self._batch_steps = 0  # of the batch that is being drafted
+        self._begun_ps = 0  # likewise
         self._tokens: list[DraftToken] = []  # of the unfinished batch
         self._finished: Batch | None = None  # complete, not granted yet
         self._survivors: deque[list[DraftToken]] = deque()  # to be batches after it
@@ -330,6 +331,8 @@ class PimSequencer:
                 self._prefill(position)
                 return
         self._rest("drafting")
+        if not self._batch_steps:
+            self._begun_ps = self._kernel.now_ps
         task = self._devices.draft(self._stream.context(position))
         self._step = self._machine.begin("pim", task, self._on_step)
 
@@ -376,7 +379,14 @@ class PimSequencer:
             self._survivors.append(tokens)  # those before it go first
 
     def _make_batch(self, tokens: list[DraftToken], start: int) -> None:
-        self._finished = Batch(self._batches, self._epoch, self._branch, start, tokens)
+        self._finished = Batch(
+            self._batches,
+            self._epoch,
+            self._branch,
+            start,
+            tokens,
+            begun_ps=self._begun_ps,
+        )
         self._batches += 1
 
     def _offer(self, batch: Batch) -> None:
@@ -397,8 +407,10 @@ class PimSequencer:
         assert batch is verdict.batch, "verdicts must come oldest first"
         ledger = self._ledger
         right, wrong = batch.tokens[: verdict.accepted], batch.tokens[verdict.accepted :]
-        if verdict.outcome != "void" and drafted(batch.tokens):
-            self._drafting.feedback(drafted(batch.tokens), drafted(right))
+        own = tuple(token for token in batch.tokens if not token.hint)
+        if verdict.outcome != "void" and own:
+            round_ps = self._kernel.now_ps - batch.begun_ps
+            self._drafting.feedback(Judged(own, drafted(right), round_ps))
         ledger.accepted += drafted(right)
         for i, token in enumerate(batch.tokens):
             steps = ledger.accepted_steps if i < len(right) else ledger.rejected_steps

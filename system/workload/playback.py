@@ -22,6 +22,8 @@ class DraftTable:
         self._p_tok = trace.p_tok.tolist()
         self._p_top1 = trace.p_top1.tolist()
         self._p_top2 = trace.p_top2.tolist()
+        self._a_hat = None if trace.a_hat is None else trace.a_hat.tolist()
+        self._right = _right_ahead(trace)
 
     def entry(self, row: int, step: int) -> DraftToken:
         """Return rollout step `step` (from 0) of `row`; beyond k_max - 1, the last, off trace."""
@@ -33,6 +35,8 @@ class DraftTable:
             p_top1=self._p_top1[row][held],
             p_top2=self._p_top2[row][held],
             off_trace=step > held,
+            a_hat=None if self._a_hat is None else self._a_hat[row][held],
+            next_right=step + 1 < self._right[row],
         )
 
 
@@ -190,6 +194,17 @@ class DraftChain:
         self._step += 1
         self.position += 1
         return token
+
+
+def _right_ahead(trace: Trace) -> list[int]:
+    """Return how many drafts from each row on are right, beyond the end of the rollout, too."""
+    right = trace.run.tolist()
+    for request in trace.requests:
+        last = request.first_row + request.length - trace.k_max - 1  # that has a successor
+        for row in range(last, request.first_row - 1, -1):
+            if right[row] == trace.k_max:
+                right[row] += right[row + trace.k_max]
+    return right
 
 
 def _prompt_len(request: Request) -> int:

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 
 from ahasd import UserError
-from ahasd.system.drafting.base import Drafting, Outcome
+from ahasd.system.drafting.base import Drafting, DraftToken, Judged, Outcome
 from ahasd.system.workload.playback import DraftTable
 from ahasd.system.workload.trace import Trace
 
@@ -105,22 +105,23 @@ def replay(trace: Trace, drafting: Drafting) -> Replay:
         drafting.begin_request()
         row, end = request.first_row, request.first_row + request.length
         while row < end:
-            length = _draft(table, row, drafting)
-            right = min(length, run[row])
-            drafting.feedback(length, right)
-            drafted.append(length)
+            tokens = _draft(table, row, drafting)
+            right = min(len(tokens), run[row])
+            drafting.feedback(Judged(tokens, right))
+            drafted.append(len(tokens))
             accepted.append(right)
             row += right + 1
     return Replay(tuple(drafted), tuple(accepted), trace.rows)
 
 
-def _draft(table: DraftTable, row: int, drafting: Drafting) -> int:
-    """Return how many entries of a row the rule sends to verification."""
-    step = 0
+def _draft(table: DraftTable, row: int, drafting: Drafting) -> tuple[DraftToken, ...]:
+    """Return the entries of a row that the rule sends to verification, the first ones."""
+    tokens = []
     while True:
-        outcome = drafting.observe(table.entry(row, step))
+        token = table.entry(row, len(tokens))
+        outcome = drafting.observe(token)
         if outcome is Outcome.STOP_DROP:
-            return step
-        step += 1
+            return tuple(tokens)
+        tokens.append(token)
         if outcome is Outcome.STOP_KEEP:
-            return step
+            return tuple(tokens)

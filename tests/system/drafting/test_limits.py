@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from ahasd.system.drafting.base import Drafting, DraftingRule, DraftToken, Outcome
+from ahasd.system.drafting.base import Drafting, DraftingRule, DraftToken, Judged, Outcome
 
 CONTINUE, KEEP, DROP = Outcome.CONTINUE, Outcome.STOP_KEEP, Outcome.STOP_DROP
 
@@ -25,8 +25,8 @@ class TripsOn(DraftingRule):
         self.heard.append(index)
         return index in self.places
 
-    def feedback(self, drafted, accepted):
-        self.heard.append((drafted, accepted))
+    def feedback(self, judged):
+        self.heard.append(judged)
 
 
 def _token():
@@ -100,14 +100,21 @@ def test_a_new_request_abandons_the_batch_and_reaches_the_rule():
 
 def test_verdicts_reach_the_rule():
     rule = TripsOn()
-    Drafting(rule).feedback(4, 2)
-    assert rule.heard == [(4, 2)]
+    judged = Judged((_token(),) * 4, 2, round_ps=7)
+    Drafting(rule).feedback(judged)
+    assert rule.heard == [judged]
 
 
-@pytest.mark.parametrize("verdict", [(0, 0), (2, 3), (2, -1)])
-def test_an_impossible_verdict_is_refused(verdict):
+def test_a_verdict_tells_how_many_tokens_were_drafted_and_which_were_tested():
+    tokens = tuple(DraftToken(number, 0.5, 0.5, 0.5, 0.25) for number in range(3))
+    assert Judged(tokens, 1).drafted == 3
+    assert [Judged(tokens, n).tested for n in (0, 1, 3)] == [tokens[:1], tokens[:2], tokens]
+
+
+@pytest.mark.parametrize(("drafted", "accepted"), [(0, 0), (2, 3), (2, -1)])
+def test_an_impossible_verdict_is_refused(drafted, accepted):
     with pytest.raises(ValueError, match="1 <= drafted and 0 <= accepted <= drafted"):
-        Drafting(TripsOn()).feedback(*verdict)
+        Judged((_token(),) * drafted, accepted)
 
 
 @pytest.mark.parametrize(("min_len", "k_max"), [(0, 4), (5, 4), (1, 0)])

@@ -3,7 +3,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from ahasd.system.drafting.adaedl import AdaEdl
-from ahasd.system.drafting.base import Drafting, DraftToken, Outcome
+from ahasd.system.drafting.base import Drafting, DraftToken, Judged, Outcome
 from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.drafting.registry import (
     AdaEdlOptions,
@@ -14,6 +14,10 @@ from ahasd.system.drafting.registry import (
 from ahasd.system.drafting.svip import Svip
 
 ANY = TypeAdapter(AnyRuleOptions)
+
+
+def _judged(drafted, accepted):
+    return Judged((DraftToken(1, 0.5, 0.5, 0.5, 0.25),) * drafted, accepted)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,7 @@ def test_limits_reach_the_drafting():
 def test_every_build_has_a_state_of_its_own():
     options = AdaEdlOptions()
     first, second = options.build(), options.build()
-    first.feedback(4, 0)
+    first.feedback(_judged(4, 0))
     assert second.rule == AdaEdl(lambda0=0.7, k_max=16)
     assert first.rule != second.rule
 

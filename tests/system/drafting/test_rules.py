@@ -5,13 +5,17 @@ import random
 import pytest
 
 from ahasd.system.drafting.adaedl import AdaEdl
-from ahasd.system.drafting.base import DraftToken
+from ahasd.system.drafting.base import DraftToken, Judged
 from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.drafting.svip import Svip
 
 
 def _token(entropy_nats):
     return DraftToken(1, entropy_nats, 0.5, 0.5, 0.25)
+
+
+def _judged(drafted, accepted):
+    return Judged((DraftToken(1, 0.5, 0.5, 0.5, 0.25),) * drafted, accepted)
 
 
 def _entropies():
@@ -67,50 +71,50 @@ def test_adaedl_starts_its_rate_at_alpha():
 
 def test_adaedl_shortens_drafts_after_poor_acceptance():
     rule = AdaEdl(lambda0=0.5, k_max=16)
-    rule.feedback(4, 1)
+    rule.feedback(_judged(4, 1))
     assert rule.rate == pytest.approx(0.5 * 0.9 + 0.5 * 0.25)
     assert rule.threshold == pytest.approx(0.501)
 
 
 def test_adaedl_lengthens_drafts_after_good_acceptance_below_the_cap():
     rule = AdaEdl(lambda0=0.5, k_max=16)
-    rule.feedback(4, 4)
+    rule.feedback(_judged(4, 4))
     assert rule.rate == pytest.approx(0.95)
     assert rule.threshold == pytest.approx(0.499)
 
 
 def test_adaedl_leaves_a_full_draft_at_the_cap_alone():
     rule = AdaEdl(lambda0=0.5, k_max=4)
-    rule.feedback(4, 4)
+    rule.feedback(_judged(4, 4))
     assert rule.threshold == pytest.approx(0.5)
 
 
 def test_adaedl_lengthens_a_draft_at_the_cap_that_was_not_accepted_in_full():
     rule = AdaEdl(lambda0=0.5, k_max=16)
-    rule.feedback(16, 15)
+    rule.feedback(_judged(16, 15))
     assert rule.rate > rule.alpha
     assert rule.threshold == pytest.approx(0.499)
 
 
 def test_adaedl_of_the_fork_lengthens_only_at_the_cap():
     rule = AdaEdl(lambda0=0.5, k_max=4, lengthen="at_cap")
-    rule.feedback(3, 3)
+    rule.feedback(_judged(3, 3))
     assert rule.threshold == pytest.approx(0.5)
-    rule.feedback(4, 4)
+    rule.feedback(_judged(4, 4))
     assert rule.threshold == pytest.approx(0.499)
 
 
 def test_adaedl_uses_each_constant_where_its_formula_has_it():
     rule = AdaEdl(lambda0=0.6, k_max=8, gamma=0.1, beta1=0.25, beta2=0.5, eps=0.04, alpha=0.7)
     assert rule.entropy_limit_nats == pytest.approx(1.6)
-    rule.feedback(4, 2)
+    rule.feedback(_judged(4, 2))
     assert rule.rate == pytest.approx(0.25 * 0.7 + 0.75 * 0.5)
     assert rule.threshold == pytest.approx(0.5 * 0.6 + 0.5 * 0.64)
 
 
 def test_adaedl_counts_a_rate_of_exactly_alpha_as_reached():
     rule = AdaEdl(lambda0=0.5, k_max=16, alpha=0.5, beta1=0.5)
-    rule.feedback(2, 1)
+    rule.feedback(_judged(2, 1))
     assert rule.threshold == pytest.approx(0.499)
 
 
@@ -118,26 +122,26 @@ def test_adaedl_counts_a_rate_of_exactly_alpha_as_reached():
 def test_adaedl_clamps_its_threshold(lambda0, accepted, end):
     rule = AdaEdl(lambda0=lambda0, k_max=16)
     for _ in range(3):
-        rule.feedback(4, accepted)
+        rule.feedback(_judged(4, accepted))
     assert rule.threshold == end
 
 
 def test_adaedl_forgets_at_a_new_request_by_default():
     rule = AdaEdl(lambda0=0.5, k_max=16)
-    rule.feedback(4, 0)
+    rule.feedback(_judged(4, 0))
     rule.begin_request()
     assert (rule.threshold, rule.rate) == (0.5, 0.9)
 
 
 def test_adaedl_remembers_across_requests_on_request():
     rule = AdaEdl(lambda0=0.5, k_max=16, restart_per_request=False)
-    rule.feedback(4, 0)
+    rule.feedback(_judged(4, 0))
     rule.begin_request()
     assert (rule.threshold, rule.rate) == (pytest.approx(0.501), pytest.approx(0.45))
 
 
 def test_adaedl_keeps_its_state_over_batches():
     rule = AdaEdl(lambda0=0.5, k_max=16)
-    rule.feedback(4, 0)
+    rule.feedback(_judged(4, 0))
     rule.begin_batch()
     assert rule.threshold == pytest.approx(0.501)

@@ -2,7 +2,7 @@
 """Pre-verification, cuts and branches on traces of a few tokens, worked out by hand."""
 
 from ahasd.system.devices.work import Events
-from ahasd.system.drafting.base import Drafting
+from ahasd.system.drafting.base import Drafting, Judged
 from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.schemes.link import AlwaysGo
 
@@ -96,8 +96,8 @@ class Listens(Fixed):
         super().__init__(k)
         self.told: list[tuple[int, int]] = []
 
-    def feedback(self, drafted: int, accepted: int) -> None:
-        self.told.append((drafted, accepted))
+    def feedback(self, judged: Judged) -> None:
+        self.told.append((judged.drafted, judged.accepted))
 
 
 def test_the_rule_learns_nothing_of_a_void_batch_and_does_not_count_the_hint(play, build_trace):

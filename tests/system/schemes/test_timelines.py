@@ -4,7 +4,7 @@
 import pytest
 
 from ahasd.system.devices.work import Events
-from ahasd.system.drafting.base import Drafting, DraftToken
+from ahasd.system.drafting.base import Drafting, DraftToken, Judged
 from ahasd.system.drafting.fixed import Fixed
 
 
@@ -275,8 +275,8 @@ class Listens(Fixed):
     def begin_request(self) -> None:
         self.told.append("request")
 
-    def feedback(self, drafted: int, accepted: int) -> None:
-        self.told.append((drafted, accepted))
+    def feedback(self, judged: Judged) -> None:
+        self.told.append((judged.drafted, judged.accepted))
 
 
 def test_the_rule_learns_every_verdict_and_nothing_of_flushed_batches(play, build_trace):
@@ -284,6 +284,20 @@ def test_the_rule_learns_every_verdict_and_nothing_of_flushed_batches(play, buil
     play(build_trace([wrong_at(1, 6)]), 6, drafting=Drafting(rule))
     # [0 1] with 1 wrong, [2 3], [4 5]; the two batches flushed behind the first are not told.
     assert rule.told == ["request", (2, 1), (2, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(("ahead", "rounds"), [(False, [120, 120]), (True, [120, 200, 180])])
+def test_the_rule_learns_the_time_from_a_batch_s_first_step_to_its_verdict(
+    play, all_right, ahead, rounds
+):
+    class Times(Fixed):
+        def feedback(self, judged: Judged) -> None:
+            seen.append(judged.round_ps)
+
+    # Ahead: drafts from 0, 20 and 40 on; the first pass ends at 120, and one for the rest at 220.
+    seen: list[int | None] = []
+    play(all_right, 6, ahead=ahead, drafting=Drafting(Times(2)))
+    assert seen == rounds
 
 
 def test_the_rule_starts_anew_with_every_request_where_requests_are_separate(play, build_trace):

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -134,9 +136,31 @@ def test_with_single_step_rows_a_chain_is_off_trace_right_after_a_mismatch(build
 def test_a_drafted_token_carries_every_statistic_of_its_entry(micro_trace):
     drafts, _ = _drafted(TargetStream(micro_trace, 5, "stream"), 1, 2)
     assert drafts == [
-        DraftToken(91, float(np.float16(0.1)), p_token=0.5, p_top1=0.625, p_top2=0.25),
-        DraftToken(92, float(np.float16(0.2)), p_token=0.5, p_top1=0.625, p_top2=0.25),
+        DraftToken(91, float(np.float16(0.1)), 0.5, 0.625, 0.25, next_right=False),
+        DraftToken(92, float(np.float16(0.2)), 0.5, 0.625, 0.25, next_right=False),
     ]
+
+
+def test_a_drafted_token_carries_the_output_of_a_head_where_the_trace_has_one(micro_trace):
+    heads = np.arange(15, dtype=np.float16).reshape(5, 3) / 16
+    trace = dataclasses.replace(micro_trace, a_hat=heads)
+    drafts, _ = _drafted(TargetStream(trace, 5, "stream"), 1, 2)
+    assert [draft.a_hat for draft in drafts] == [3 / 16, 4 / 16]
+
+
+@pytest.mark.parametrize("k_max", [1, 2, 3, 5])
+def test_a_drafted_token_knows_whether_the_next_one_is_right(build_trace, k_max):
+    # Right at 0 to 4 and 6, wrong at 5: rollouts are too short to tell the last token's successor.
+    targets = list(range(10, 17))
+    rollouts = [
+        [99 if t <= 5 <= t + i else targets[min(t + i, 6)] for i in range(k_max)] for t in range(7)
+    ]
+    trace = build_trace([(targets, rollouts)])
+    stream = TargetStream(trace, 7, "stream")
+    known = [DraftChain(stream, pos).next().next_right for pos in range(5)]
+    assert known == [True, True, True, True, False]
+    drafts, _ = _drafted(stream, 3, 4)
+    assert [draft.next_right for draft in drafts] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("playback", ["stream", "requests"])

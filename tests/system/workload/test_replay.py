@@ -6,7 +6,7 @@ import pytest
 
 from ahasd import UserError
 from ahasd.system.drafting.adaedl import AdaEdl
-from ahasd.system.drafting.base import Drafting, Outcome
+from ahasd.system.drafting.base import Drafting, Judged, Outcome
 from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.drafting.svip import Svip
 from ahasd.system.workload.playback import DraftChain, TargetStream
@@ -80,14 +80,15 @@ def _replay_by_chains(trace, drafting):
         drafts = []
         while not chain.at_end:
             draft = chain.next()
-            drafts.append(draft.token)
+            drafts.append(draft)
             if drafting.observe(draft) is not Outcome.CONTINUE:
                 break
         truth = [stream.target(pos + place) for place in range(len(drafts))]
         right = next(
-            (n for n, (a, b) in enumerate(zip(drafts, truth, strict=True)) if a != b), len(drafts)
+            (n for n, (a, b) in enumerate(zip(drafts, truth, strict=True)) if a.token != b),
+            len(drafts),
         )
-        drafting.feedback(len(drafts), right)
+        drafting.feedback(Judged(tuple(drafts), right))
         rounds.append((pos, len(drafts), right))
         pos = min(pos + right + 1, end)
     return rounds
@@ -156,8 +157,8 @@ def test_a_rule_is_told_of_each_request_and_each_verdict(micro_trace):
         def begin_request(self):
             heard.append("request")
 
-        def feedback(self, drafted, accepted):
-            heard.append((drafted, accepted))
+        def feedback(self, judged):
+            heard.append((judged.drafted, judged.accepted))
 
     heard = []
     replay(micro_trace, Drafting(Spy(3), k_max=3))
