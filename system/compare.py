@@ -200,7 +200,8 @@ def tvc_table(steps: list[dict[str, Any]]) -> Table:
     """Return what the TVC did, a column a step that has it, and one without contention beside."""
     shown = Table(
         title="TVC",
-        caption="Useful: changed what the NPU verified. Harmful: the NPU starved meanwhile.",
+        caption="Useful: changed what the NPU verified. Harmful: the NPU starved meanwhile."
+        " Errors are of the TVC's predictions.",
     )
     shown.add_column("")
     told = []
@@ -216,10 +217,10 @@ def tvc_table(steps: list[dict[str, Any]]) -> Table:
 
 
 TVC_ROWS = (
-    ("pre-verifications asked for", "asked", "{}"),
+    ("asked for", "asked", "{}"),
     ("inserted", "inserted", "{}"),
     ("run to the end", "run", "{}"),
-    ("broken off by a rejection", "broken_off", "{}"),
+    ("broken off", "broken_off", "{}"),
     ("tokens processed", "tokens", "{}"),
     ("rejections foretold", "predicted", "{}"),
     ("useful", "useful", "{}"),
@@ -228,7 +229,7 @@ TVC_ROWS = (
     ("time in the PIM, s", "time_s", "{:.3f}"),
     *(
         (
-            f"{table.upper()} error, {model}, {what}",
+            f"{table.upper()} {model}, {what} error",
             f"prediction_error.{table}.{model}.{what}",
             form,
         )

@@ -168,9 +168,9 @@ def test_the_table_of_the_tvc_has_the_steps_with_one():
     table = tvc_table([step("a", 10, 0.2, 0.1), step("b", 8, 0.1, 0.0, tvc=tvc)])
     assert [column.header for column in table.columns] == ["", "b"]
     found = rows(table)
-    assert found["pre-verifications asked for"] == ["9"]
+    assert found["asked for"] == ["9"]
     assert found["inserted"] == ["4"]
     assert found["starved meanwhile, s"] == ["0.250"]
-    assert found["NVCT error, ratio, mean"] == ["12.50%"]
-    assert found["NVCT error, ratio, p95"] == ["-"]
+    assert found["NVCT ratio, mean error"] == ["12.50%"]
+    assert found["NVCT ratio, p95 error"] == ["-"]
     assert found["run to the end"] == ["-"]
