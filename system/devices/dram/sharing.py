@@ -58,12 +58,12 @@ class Arbiter:
     ----------
     policy
         `npu-first`, `pim-first`: the other's command may go only where it takes the command bus
-        from none of the first's, and a rank that both want is the first's for ever. `fair`: the
-        command that is legal first goes, of several that lane's which has waited longest; one that
-        the others' commands have put off too long goes before them, and so do further bursts of its
-        lane for as long; a rank goes to the lane that had it for the shorter time. `slots`: time is
-        cut into slots that belong to both by turns, and so does a rank that both want, from one
-        segment to the next; refreshes need no slot.
+        from none of the first's, and the data bus from no burst of theirs; a rank that both want
+        is the first's for ever. `fair`: the command that is legal first goes, of several that
+        lane's which has waited longest; one that the others' commands have put off too long goes
+        before them, and so do further bursts of its lane for as long; a rank goes to the lane that
+        had it for the shorter time. `slots`: time is cut into slots that belong to both by turns,
+        and so does a rank that both want, from one segment to the next; refreshes need no slot.
     slot_cycles
         Length of a slot, clock cycles; at least 1.
     patience_cycles
@@ -102,8 +102,8 @@ class Shared:
     commands
         Commands simulated in all, those before the stretch included.
     is_period
-        The state at its end was that at its begin; else it is all that was simulated but the first
-        refresh.
+        The state at its end was that at its begin; else it is at least half of what was simulated,
+        its begin left out: lanes take a while to find their step.
     """
 
     cycles: int
@@ -195,6 +195,11 @@ class Sharer(ABC):
         # The lane whose refreshes mark the places where states are compared: never a starved one.
         self._leader = min(range(len(lanes)), key=lambda i: self._priority[i])
 
+        timing = engine.timing
+        # From a burst to any of another rank: what turns the data bus round takes longest.
+        self._turn_cycles = (
+            timing.rl - timing.wl + timing.burst + max(timing.t_cs, timing.t_rtw_gap)
+        )
         users = {lane.user for lane in lanes}
         self._has_slots = arbiter.policy == "slots" and len(users) > 1
         # Where two have one rank, the slots decide whose it is, and not about single commands.
@@ -237,7 +242,7 @@ def share(sharer: Sharer, *, max_refreshes: int = MAX_REFRESHES) -> Shared:
         Refreshes of the leading lane's rank after which to give up.
     """
     commands = sharer.run(_MAX_COMMANDS)
-    first = here = there = sharer.now(), sharer.segments()
+    before = here = there = sharer.now(), sharer.segments()
     position, state = sharer.position(), sharer.state()
     age, span = 0, 1
     for _ in range(1, max_refreshes):
@@ -248,9 +253,10 @@ def share(sharer: Sharer, *, max_refreshes: int = MAX_REFRESHES) -> Shared:
         if sharer.position() == position and sharer.state() == state:
             return _stretch(there, here, commands, is_period=True)
         if age == span:  # a mark twice as far on finds any period in the end (Brent)
-            there, position, state = here, sharer.position(), sharer.state()
+            before, there = there, here
+            position, state = sharer.position(), sharer.state()
             age, span = 0, 2 * span
-    return _stretch(first, here, commands, is_period=False)
+    return _stretch(before, here, commands, is_period=False)
 
 
 _MAX_COMMANDS = 2**62
@@ -386,6 +392,17 @@ class ReferenceSharer(Sharer):
             heads.append((cycle, self._at[i].served, i, command))
         if self.arbiter.policy == "fair":
             heads = self._fair(heads)
+        bursts = [
+            each[0] for each in heads if each[3].op in _BURSTS and not self._priority[each[2]]
+        ]
+        if bursts:
+            heads = [
+                each
+                for each in heads
+                if not self._priority[each[2]]
+                or each[3].op not in _BURSTS
+                or each[0] + self._turn_cycles <= min(bursts)
+            ]
         best = {
             priority: min(each for each in heads if self._priority[each[2]] == priority)
             for priority in {self._priority[each[2]] for each in heads}
@@ -505,7 +522,7 @@ class FastSharer(Sharer):
         self._table[:, sharing_kernel.END] = 1
         self._table[:, sharing_kernel.READY] = sharing_kernel.UNKNOWN
         # In the order of the kernel's names.
-        self._numbers = np.array([self._leader, slot, patience, -1, 0], np.int64)
+        self._numbers = np.array([self._leader, slot, patience, self._turn_cycles, -1, 0], np.int64)
         sharing_kernel.begin(self._table, self._bounds, engine.timing.t_refi, engine.tables)
 
     def segments(self) -> tuple[float, ...]:

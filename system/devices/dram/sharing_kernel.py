@@ -32,9 +32,10 @@ SEGMENT, START, AT, END, OFFSET, PRECHARGE, REFRESHES, HELD, SINCE, SERVED, OWNS
 # and what it did.
 FINISHED, FIELDS = 21, 22
 
-LEADER, SLOT, PATIENCE, FAVOURED, UNTIL = range(5)
+LEADER, SLOT, PATIENCE, TURN, FAVOURED, UNTIL = range(6)
 """Numbers beside the table: the leading lane; cycles of a slot, 0 without slots; of patience, 0
-where nobody is favoured; the lane that is, -1 for none, and until when."""
+where nobody is favoured; of a turn of the data bus; the lane that is favoured, -1 for none, and
+until when."""
 
 UNKNOWN = -1
 NEVER = 2**62
@@ -116,14 +117,20 @@ def _favoured(table, heads, cycles, numbers):
 
 
 @compiled
-def _chosen(table, heads, cycles, favoured, sizes):
+def _chosen(table, heads, cycles, favoured, turn, sizes):
     """Return the lane whose command is next."""
     if favoured >= 0 and not _is_burst(heads[favoured, 0]):
         return favoured
     first = second = -1
+    first_burst = NEVER
+    for i in range(len(table)):
+        if table[i, OWNS] and table[i, PRIORITY] == 0 and _is_burst(heads[i, 0]):
+            first_burst = min(first_burst, cycles[i])
     for i in range(len(table)):
         lane = table[i]
         if not lane[OWNS] or (favoured >= 0 and i != favoured and _is_burst(heads[i, 0])):
+            continue
+        if lane[PRIORITY] and _is_burst(heads[i, 0]) and cycles[i] + turn > first_burst:
             continue
         best = first if lane[PRIORITY] == 0 else second
         if (
@@ -190,7 +197,7 @@ def run(
         favoured = -1
         if numbers[PATIENCE] > 0:
             favoured = _favoured(table, heads, cycles, numbers)
-        chosen = _chosen(table, heads, cycles, favoured, sizes)
+        chosen = _chosen(table, heads, cycles, favoured, numbers[TURN], sizes)
         cycle = cycles[chosen]
         commit_one(heads[chosen], cycle, sizes, banks, groups, ranks, channels)
         serial += 1
