@@ -4,7 +4,10 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from ahasd.system.drafting.base import DraftingRule, DraftToken, Judged
+from ahasd.system.drafting.options import RuleOptions, Unit
 
 
 @dataclass
@@ -93,3 +96,38 @@ class AdaEdl(DraftingRule):
             wish = self.threshold
         moved = self.beta2 * self.threshold + (1 - self.beta2) * wish
         self.threshold = min(1.0, max(0.0, moved))
+
+
+class AdaEdlOptions(RuleOptions):
+    """Options of AdaEDL; see `AdaEdl`.
+
+    The paper fixes no `lambda0`; 0.7 (0.45 nat at first) is our choice from the range it sweeps.
+    """
+
+    rule: Literal["adaedl"] = "adaedl"
+    lambda0: Unit = Field(default=0.7, description="first threshold of the acceptance estimate")
+    gamma: float = Field(default=0.2, gt=0, description="factor of the entropy under the root")
+    beta1: Unit = Field(default=0.5, description="memory of the acceptance rate")
+    beta2: Unit = Field(default=0.9, description="memory of the threshold")
+    eps: Unit = Field(default=0.01, description="step of the threshold")
+    alpha: Unit = Field(default=0.9, description="acceptance rate aimed at")
+    lengthen: Literal["below_cap", "at_cap"] = Field(
+        default="below_cap", description="when drafts may grow: majority form, or one fork's"
+    )
+    restart_per_request: bool = Field(
+        default=True, description="begin every sequence with lambda0 again"
+    )
+
+    def build_rule(self, seed: int = 0) -> AdaEdl:
+        """Return the rule, in its first state."""
+        return AdaEdl(
+            lambda0=self.lambda0,
+            k_max=self.k_max,
+            gamma=self.gamma,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            eps=self.eps,
+            alpha=self.alpha,
+            lengthen=self.lengthen,
+            restart_per_request=self.restart_per_request,
+        )

@@ -48,7 +48,7 @@ class Judged:
     Attributes
     ----------
     tokens : tuple of DraftToken
-        What was sent to verification, at least one.
+        What was sent to verification, at least one: the very objects that the rule was given.
     accepted : int
         Leading ones that were right, 0..drafted.
     round_ps : int or None

@@ -2,9 +2,12 @@
 """Fixed draft length."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
 
 from ahasd.system.drafting.base import DraftingRule, DraftToken
+from ahasd.system.drafting.options import LengthOptions
 
 
 @dataclass(frozen=True)
@@ -18,3 +21,19 @@ class Fixed(DraftingRule):
     def trips(self, index: int, token: DraftToken) -> bool:
         """Return true from token `k` on."""
         return index >= self.k
+
+
+class FixedOptions(LengthOptions):
+    """Options of the fixed draft length; see `Fixed`."""
+
+    rule: Literal["fixed"] = "fixed"
+    k: int = Field(default=8, ge=1, description="tokens of every batch")
+
+    @model_validator(mode="after")
+    def _check_k(self) -> Self:
+        self._check_length("k", self.k)
+        return self
+
+    def build_rule(self, seed: int = 0) -> Fixed:
+        """Return the rule."""
+        return Fixed(self.k)

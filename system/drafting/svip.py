@@ -4,7 +4,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from ahasd.system.drafting.base import DraftingRule, DraftToken
+from ahasd.system.drafting.options import RuleOptions
 
 
 @dataclass(frozen=True)
@@ -40,3 +43,18 @@ class Svip(DraftingRule):
     def trips(self, index: int, token: DraftToken) -> bool:
         """Return whether the token's entropy exceeds the limit."""
         return token.entropy_nats > self.entropy_limit_nats
+
+
+class SvipOptions(RuleOptions):
+    """Options of SVIP; see `Svip`."""
+
+    rule: Literal["svip"] = "svip"
+    c: float = Field(default=0.15, gt=0, description="factor of the entropy under the root")
+    h: float = Field(default=0.3, ge=0, description="the batch ends where the root exceeds it")
+    source: Literal["repo", "paper"] = Field(
+        default="repo", description="with the factor, as the code has it, or without, as printed"
+    )
+
+    def build_rule(self, seed: int = 0) -> Svip:
+        """Return the rule."""
+        return Svip(c=self.c, h=self.h, source=self.source)

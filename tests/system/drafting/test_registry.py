@@ -81,7 +81,7 @@ def test_a_fixed_length_keeps_its_last_token_whatever_the_convention():
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [
-        ({"rule": "oracle"}, "does not match any of the expected tags"),
+        ({"rule": "guess"}, "does not match any of the expected tags"),
         ({}, "Unable to extract tag"),
         ({"rule": "fixed", "h": 0.3}, "Extra inputs are not permitted"),
         ({"rule": "fixed", "k": 0}, "greater than or equal to 1"),
