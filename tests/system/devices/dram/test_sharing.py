@@ -61,8 +61,8 @@ def mac(timing, rank=0):
     return Lane(user="pim", pattern=AllBankMac(timing, 4), rank=rank)
 
 
-def bursts(timing, rank=0, op=Op.WRB, user="pim"):
-    return Lane(user=user, pattern=Program(timing, [((op, 0, 0),) * 64], 4), rank=rank)
+def bursts(timing, rank=0, op=Op.WRB):
+    return Lane(user="pim", pattern=Program(timing, [((op, 0, 0),) * 64], 4), rank=rank)
 
 
 MIXES = {
@@ -324,7 +324,7 @@ def test_a_period_that_is_found_goes_on_for_ever(load, mix):
 
 def test_a_search_that_gives_up_knows_the_rates_all_the_same(lpddr5):
     lanes = [read(lpddr5, 1), mac(lpddr5, 0), mac(lpddr5, 2)]
-    # With the first refreshes counted it would be 0.25 % off: lanes take a while to find their step.
+    # Lanes take a while to find their step: with the first refreshes it would be 0.25 % off.
     short, far = (
         share(FastSharer(FastEngine(lpddr5), lanes, NOBODY_FIRST), max_refreshes=refreshes)
         for refreshes in (256, 3000)
