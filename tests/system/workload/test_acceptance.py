@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+from functools import cache
+
+import numpy as np
+import pytest
+
+from ahasd import UserError
+from ahasd.system.drafting.base import Drafting
+from ahasd.system.drafting.fixed import Fixed
+from ahasd.system.workload.acceptance import ByEntropy, FixedLength, Independent
+from ahasd.system.workload.entropy_model import EntropyModel
+from ahasd.system.workload.replay import replay
+from ahasd.system.workload.source import open_trace
+from ahasd.system.workload.synthetic import Size
+
+LONG = Size(requests=20, tokens=500, k_max=16)
+
+
+@cache
+def _made(name):
+    return open_trace(name, seed=5, size=LONG)
+
+
+def _accepted(name, length):
+    """Accepted tokens of each call, drafts of one length."""
+    accepted = []
+    for run in _made(name).run.reshape(LONG.requests, LONG.tokens).tolist():
+        position = 0
+        while position < LONG.tokens:
+            accepted.append(min(length, run[position]))
+            position += accepted[-1] + 1
+    return accepted
+
+
+def _acceptance_length(name, length):
+    return 1 + np.mean(_accepted(name, length))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.6, 0.8, 0.95])
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 16])
+def test_independent_acceptance_gives_the_geometric_acceptance_length(alpha, length):
+    expected = (1 - alpha ** (length + 1)) / (1 - alpha)
+    assert _acceptance_length(f"iid:{alpha}", length) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize(("alpha", "expected"), [("0", 1), ("1", 9)])
+def test_acceptance_of_none_and_of_all_is_exact(alpha, expected):
+    assert _acceptance_length(f"iid:{alpha}", 8) == expected
+
+
+@pytest.mark.parametrize("length", [3, 4, 16])
+def test_whole_acceptance_lengths_are_exact_where_drafts_are_long_enough(length):
+    """500 = 125 x 4: no request ends within a call."""
+    assert set(_accepted("length:4", length)) == {3}
+
+
+def test_drafts_that_are_too_short_take_what_they_can_of_a_fixed_length():
+    """Right, right, right, wrong: with single drafts 1 and 1 are accepted; with pairs 2 and 0."""
+    assert set(_accepted("length:4", 1)) == {1}
+    assert set(_accepted("length:4", 2)) == {2, 0}
+
+
+def test_replay_of_a_rule_agrees():
+    drafting = Drafting(Fixed(8), k_max=16)
+    assert replay(_made("length:4"), drafting).acceptance_length == 4
+
+
+@pytest.mark.parametrize("wanted", [1.5, 2.25, 3.9, 6.4])
+@pytest.mark.parametrize("length", [8, 16])
+def test_fractional_acceptance_lengths_are_met_in_the_mean(wanted, length):
+    """The fraction is drawn: its standard error is at most 0.5 / sqrt(1500 calls)."""
+    accepted = _accepted(f"length:{wanted}", length)
+    assert 1 + np.mean(accepted) == pytest.approx(wanted, abs=4 * 0.5 / 1500**0.5)
+    assert set(accepted) == {int(wanted) - 1, int(wanted)}
+
+
+def test_flags_of_a_fixed_length_by_hand():
+    flags = FixedLength(3).accepted(0, np.zeros((2, 8)))
+    assert flags.tolist() == [[True, True, False, True, True, False, True, True]] * 2
+    assert not FixedLength(1).accepted(0, np.zeros((1, 9))).any()
+    assert FixedLength(256).accepted(0, np.zeros((1, 255))).all()
+
+
+def test_by_entropy_certain_tokens_are_right_and_hopeless_ones_wrong():
+    rule = ByEntropy(EntropyModel(0.2, 1.0, 1.0))
+    entropy = np.tile([0.0, 700.0, np.log(2)], (20_000, 1))
+    flags = rule.accepted(0, entropy)
+    assert flags[:, 0].all()
+    assert not flags[:, 1].any()
+    assert flags[:, 2].mean() == pytest.approx(0.5, abs=4 * 0.5 / 20_000**0.5)
+
+
+def test_rules_of_acceptance_share_their_draws():
+    lower = Independent(0.5).accepted(1, np.zeros((10, 100)))
+    higher = Independent(0.6).accepted(1, np.zeros((10, 100)))
+    assert (lower <= higher).all()
+    assert (lower != higher).any()
+    assert (lower != Independent(0.5).accepted(2, np.zeros((10, 100)))).any()
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, float("nan")])
+def test_an_impossible_acceptance_is_refused(value):
+    with pytest.raises(UserError, match=r"acceptance must lie in 0\.\.1, not"):
+        Independent(value)
+
+
+@pytest.mark.parametrize("value", [0.99, 256.5, float("nan")])
+def test_an_impossible_length_is_refused(value):
+    with pytest.raises(UserError, match=r"acceptance length must lie in 1\.\.256, not"):
+        FixedLength(value)
