@@ -257,8 +257,9 @@ class CommandDevices:
             ),
         ]
         if attention.programs:
-            # Contexts within a factor of four do much the same to the channel.
-            nominal = min(4 ** max(3, (context.bit_length() + 1) // 2), model.shape.max_context)
+            # Contexts within a factor of two do much the same to the channel. The shortest moves
+            # most for its time.
+            nominal = 1 << max(0, context.bit_length() - 1)
             traffic = self._mac_traffic(
                 f"{label}, attention to {nominal}", model.attention(nominal), model
             )
@@ -308,10 +309,14 @@ class CommandDevices:
 
     def _pim_phase(self, name: str, stream: Stream, traffic: Traffic) -> Phase:
         """Return a phase whose ranks get on together as fast as the slowest does."""
+        crossing = stream.events.read_bytes + stream.events.write_bytes
         return Phase(
             name=name,
-            memory_ps=int(stream.time_ps * self._slowest(traffic)),
-            channel_bytes=stream.events.read_bytes + stream.events.write_bytes,
+            memory_ps=max(
+                int(stream.time_ps * self._slowest(traffic)),
+                -(-crossing * _PS_PER_S // int(self.peak_bytes_s)),
+            ),
+            channel_bytes=crossing,
             traffic=traffic,
         )
 
