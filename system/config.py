@@ -30,6 +30,7 @@ from ahasd.system.toml import (
     with_overrides,
 )
 from ahasd.system.workload.playback import Playback
+from ahasd.system.workload.source import is_made
 from ahasd.system.workload.trace import packaged_traces
 
 Scheme = Literal[
@@ -395,8 +396,10 @@ def _anchor(data: dict[str, Any], folder: Path) -> None:
         value = data.get(key)
         if isinstance(value, str) and is_path(value):
             data[key] = str(folder / value)
-    workload = data.get("workload")
-    trace = workload.get("trace") if isinstance(workload, dict) else None
-    is_file = isinstance(trace, str) and trace and trace not in packaged_traces()
-    if isinstance(workload, dict) and is_file:
-        workload["trace"] = os.path.normpath(folder / str(trace))
+    for name, key in (("workload", "trace"), ("draft", "fit_trace"), ("draft", "path")):
+        table = data.get(name)
+        value = table.get(key) if isinstance(table, dict) else None
+        if not isinstance(table, dict) or not isinstance(value, str) or not value:
+            continue
+        if key == "path" or not (value in packaged_traces() or is_made(value)):
+            table[key] = os.path.normpath(folder / value)

@@ -106,7 +106,7 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     Raises
     ------
     UserError
-        The trace is broken, or the models do not fit.
+        The trace or a file of the drafting rule is broken, or the models do not fit.
     """
     trace = load_trace(config.workload.trace)
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
@@ -125,6 +125,7 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     load_energy(config.energy).check_memory(timing.name, timing.row_bytes)
     if config.scheme in HARDWARE_SCHEMES:
         _check_hardware(config, trace)
+    config.draft.build(config.seed)
     return trace, ranks
 
 
@@ -228,7 +229,7 @@ def simulate(
             devices,
             machine,
             ledger,
-            config.draft.build(),
+            config.draft.build(config.seed),
             link,
             Prefiller(kernel, stream, devices, machine, ledger, npu.activity, drafts=True),
             playback=playback,

@@ -66,6 +66,13 @@ def test_paths_in_a_file_are_relative_to_it_and_the_trace_becomes_absolute(tmp_p
     config = load_config(str(folder / "run.toml"), {})
     assert config.platform.name == "slow"
     assert config.workload.trace == str(tmp_path / "pair.npz")
+    own = {"draft.rule": "file", "draft.path": "../own.py", "draft.name": "Own"}
+    assert load_config("test", own).draft.model_dump()["path"] == "/own.py"
+    learnt = {"draft.rule": "disco-lite", "draft.fit_trace": "pair.npz"}
+    assert load_config("test", learnt).draft.model_dump()["fit_trace"] == "/pair.npz"
+    for name in ("smollm2-rtn4", "synthetic:chat"):
+        made = learnt | {"draft.fit_trace": name}
+        assert load_config("test", made).draft.model_dump()["fit_trace"] == name
     monkeypatch.chdir(folder)
     assert load_config("./run.toml", {"workload.trace": "own.npz"}).workload.trace == str(
         folder / "own.npz"
@@ -90,10 +97,10 @@ def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
         ({"workload.tokens": "many"}, "run test: workload.tokens = 'many': must be a whole number"),
         ({"scheme": "magic"}, "run test: scheme = 'magic': must be 'npu-ar', 'sync', 'async',"),
         (
-            {"draft.rule": "oracle"},
-            "run test: draft.rule = 'oracle': must be one of fixed, svip, adaedl",
+            {"draft.rule": "guess"},
+            "run test: draft.rule = 'guess': must be one of fixed, hf-heuristic, hf-confidence",
         ),
-        ({"draft": "{}"}, "run test: missing key draft.rule: must be one of fixed, svip, adaedl"),
+        ({"draft": "{}"}, "run test: missing key draft.rule: must be one of fixed, hf-heuristic"),
         ({"draft": "3"}, "run test: draft = 3: must be a table"),
         ({"draft.gama": "1"}, "unknown key draft.gama; did you mean draft.gamma?"),
         ({"draft.h": "1"}, "unknown key draft.h; known here: k_max, min_len, keep_tripping_token"),
