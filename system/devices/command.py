@@ -7,6 +7,7 @@ the busiest channel under the arbiter (`dram.sharing`): a pair of kinds of work 
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
@@ -103,8 +104,7 @@ class CommandDevices:
         self.platform = platform
         self.draft_shape, self.target_shape = draft_shape, target_shape
         self.timing = memory_timing(platform, refresh=refresh)
-        self.simulated_commands = 0
-        """Commands that an engine was given so far, whatever they were needed for."""
+        self._simulated = [0]  # shared by all that `with_unit` returns
         self._ranks = ranks
         self._known: Known = {}
         self._unit: Unit = unit
@@ -124,10 +124,24 @@ class CommandDevices:
         self.verify = cache(self._verify)
         self.preverify = cache(self._preverify)
 
+    def with_unit(self, unit: Unit) -> "CommandDevices":
+        """Return the same with non-linear operators elsewhere; what is timed stays known."""
+        other = copy(self)
+        other._unit = unit
+        other.draft = cache(other._draft)
+        other.verify = cache(other._verify)
+        other.preverify = cache(other._preverify)
+        return other
+
     @property
     def origin(self) -> object:
-        """Itself; see `ahasd.system.devices.interface.Devices`."""
-        return self
+        """Whoever counts the simulated commands; see `ahasd.system.devices.interface.Devices`."""
+        return self._simulated
+
+    @property
+    def simulated_commands(self) -> int:
+        """Commands that an engine was given so far, whatever they were needed for."""
+        return self._simulated[0]
 
     @property
     def peak_bytes_s(self) -> float:
@@ -218,7 +232,7 @@ class CommandDevices:
         for times, part_bytes in ((rounds, held_bytes), (1, rest_bytes)):
             if times and part_bytes:
                 played = read_range(FastEngine, self.timing, 0, part_bytes, known=self._known)
-                self.simulated_commands += played.simulated_commands
+                self._simulated[0] += played.simulated_commands
                 cycles += times * played.cycles
         # What the NPU's interface carries at most, should that be less.
         printed_ps = int(size_bytes * _PS_PER_S / self.platform.offchip_peak_bytes_s)
@@ -241,14 +255,14 @@ class CommandDevices:
         }[which]
         model = PimModel(self.platform, self.timing, shape, ranks, tokens=tokens)
         for stream in (model.exchange, model.weights):
-            self.simulated_commands += stream.simulated_commands
+            self._simulated[0] += stream.simulated_commands
         return model
 
     def _pim_task(self, which: str, tokens: int, context: int) -> Task:
         model = self._model(which, tokens)
         label = f"{which} of {tokens}"
         exchange, weights, attention = model.exchange, model.weights, model.attention(context)
-        self.simulated_commands += attention.simulated_commands
+        self._simulated[0] += attention.simulated_commands
         bus = self._bus_traffic(model.ranks)
         phases = [
             self._pim_phase("exchange", exchange, bus),
@@ -374,7 +388,7 @@ class CommandDevices:
     def _progress(self, timing: Timing, lanes: Sequence[Lane]) -> list[tuple[Lane, float]]:
         """Return the segments a cycle of each lane, together."""
         shared = share(FastSharer(FastEngine(timing), lanes, self._arbiter))
-        self.simulated_commands += shared.commands
+        self._simulated[0] += shared.commands
         return [
             (lane, segments / shared.cycles)
             for lane, segments in zip(lanes, shared.segments, strict=True)

@@ -21,7 +21,8 @@ class DevicePool:
     """
 
     def __init__(self) -> None:
-        self._memories: dict[str, AnalyticDevices | CommandDevices] = {}
+        # By all that they depend on, and by where non-linear operators run.
+        self._memories: dict[str, dict[str, AnalyticDevices | CommandDevices]] = {}
 
     def of(self, config: RunConfig, ranks: RankMap) -> Devices:
         """Return the devices of a run.
@@ -54,10 +55,16 @@ class DevicePool:
 
     def _memory(self, config: RunConfig, ranks: RankMap) -> AnalyticDevices | CommandDevices:
         told = config.model_dump(mode="json", include={*_DETERMINED_BY})
-        key = json.dumps([told, ranks.dlm_mask, ranks.tlm_mask], sort_keys=True)
-        if key not in self._memories:
-            self._memories[key] = _made(config, ranks)
-        return self._memories[key]
+        masks = ranks.dlm_mask, ranks.tlm_mask
+        del told["memory"]["contention"]  # that is the machine's, not the devices'
+        unit = told["nonlinear"].pop("unit")
+        key = json.dumps([told, masks], sort_keys=True)
+        held = self._memories.setdefault(key, {})
+        if unit not in held:
+            others = [each for each in held.values() if isinstance(each, CommandDevices)]
+            made = others[0].with_unit(config.nonlinear.unit) if others else _made(config, ranks)
+            held[unit] = made
+        return held[unit]
 
 
 def _made(config: RunConfig, ranks: RankMap) -> AnalyticDevices | CommandDevices:

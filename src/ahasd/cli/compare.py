@@ -2,7 +2,7 @@
 """`ahasd compare`: schemes side by side."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +15,11 @@ def compare(
     /,
     *,
     ablation: Annotated[bool, Parameter(negative=())] = False,
+    pairs: str | None = None,
+    rules: str | None = None,
+    configurations: str | None = None,
+    seeds: Annotated[int, Parameter(converter=whole)] = 1,
+    jobs: Annotated[int | None, Parameter(converter=whole)] = None,
     rule: str | None = None,
     tokens: Annotated[int | None, Parameter(converter=whole)] = None,
     trace: str | None = None,
@@ -29,7 +34,15 @@ def compare(
     out: Path = Path("runs"),
     force: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Compare what each control unit adds, on one trace with one seed.
+    """Compare pairs of models, drafting rules and configurations, or what each control unit adds.
+
+    Without `--ablation`, every pair runs with every rule in every configuration, on one trace and
+    with common random numbers, as many at once as there are cores. Each finished run is kept in
+    OUT/NAME/cells: the same command goes on where an interrupted one was. Prints tokens a second,
+    and speed-ups over the first configuration beside the paper's.
+
+    Configurations: gpu-ar, gpu-sd, npu-ar, npu-sd, pim-ar, pim-sd, sync, async, "+ AAU", "+ EDC",
+    "+ TVC"; those of a GPU read what does not fit over PCIe.
 
     `--ablation` runs drafting ahead without control and with the PIM's non-linear operators on the
     NPU, then with them on AAUs, then with the EDC, then with the TVC (once drafting on where it
@@ -41,6 +54,8 @@ def compare(
 
     For example:
 
+    - `ahasd compare --tokens 256`
+    - `ahasd compare --pairs llama2-7b:llama2-13b --rules svip,fixed --configurations sync,async`
     - `ahasd compare --ablation`
     - `ahasd compare --ablation --rule svip --tokens 256`
     - `ahasd compare test --ablation --set tvc.affine_npu=true`
@@ -51,9 +66,19 @@ def compare(
         Packaged run (default, test) or the path of a TOML file; its scheme and baseline are not
         used.
     ablation
-        What to compare; there is nothing else yet.
+        One pair and rule, what each unit adds.
+    pairs
+        DRAFT:TARGET, several with commas; without it OPT, LLaMA2 and a PaLM-like pair.
+    rules
+        Drafting rules with commas; without it the paper's four.
+    configurations
+        Labels with commas; without it the five of the paper's ablation.
+    seeds
+        Runs of each cell with seeds 0, 1, ...; over several, means with 95 % intervals.
+    jobs
+        Processes at once; without it one a core.
     rule
-        Drafting rule: adaedl, svip or fixed; its options are set as draft.OPTION.
+        Drafting rule of the ablation; its options are set as draft.OPTION.
     tokens
         Output tokens.
     trace
@@ -79,18 +104,6 @@ def compare(
     force
         Replace the ablation of another configuration.
     """
-    if not ablation:
-        raise UserError("compare needs to know what: give --ablation")
-
-    from rich.console import Console
-
-    from ahasd.cli.progress import steps_progress
-    from ahasd.system.compare import STEPS, ablation_table, tvc_table
-    from ahasd.system.compare import ablation as run_ablation
-    from ahasd.system.config import load_config
-    from ahasd.system.results import check_file, check_place, provenance, write_json
-    from ahasd.system.simulate import prepare
-
     given = {
         "draft.rule": rule,
         "workload.tokens": tokens,
@@ -104,6 +117,33 @@ def compare(
     }
     options = {key: value for key, value in given.items() if value is not None}
     settings = merged(options, assignments(set_ or ()))
+    if not ablation:
+        for key, remedy in (("dlm", "pairs"), ("tlm", "pairs"), ("draft.rule", "rules")):
+            if key in settings:
+                raise UserError(f"{key} is one of many in a matrix: give --{remedy}")
+        for key in ("seed", "name"):
+            settings.pop(key, None)
+        _matrix(
+            config,
+            settings,
+            out / (name or "matrix"),
+            pairs=_listed(pairs),
+            rules=_listed(rules),
+            configurations=_listed(configurations),
+            seeds=[(seed or 0) + i for i in range(seeds)],
+            jobs=jobs,
+        )
+        return
+
+    from rich.console import Console
+
+    from ahasd.cli.progress import steps_progress
+    from ahasd.system.compare import STEPS, ablation_table, tvc_table
+    from ahasd.system.compare import ablation as run_ablation
+    from ahasd.system.config import load_config
+    from ahasd.system.results import check_file, check_place, provenance, write_json
+    from ahasd.system.simulate import prepare
+
     resolved = load_config(config, {**settings, "scheme": "ahasd", "baseline": "none"})
     path = out / (name or f"ablation-{resolved.folder_name}") / "ablation.json"
     check_place(path.parent)
@@ -123,3 +163,57 @@ def compare(
     console.print(ablation_table(steps))
     console.print(tvc_table(steps))
     print(f"see {path}")
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [each.strip() for each in text.split(",")]
+
+
+def _matrix(
+    config: str,
+    settings: dict[str, str],
+    folder: Path,
+    *,
+    pairs: list[str] | None,
+    rules: list[str] | None,
+    configurations: list[str] | None,
+    seeds: list[int],
+    jobs: int | None,
+) -> None:
+    """Run a matrix, print it, and keep it."""
+    from rich.console import Console
+
+    from ahasd.cli.progress import token_progress
+    from ahasd.system import matrix
+    from ahasd.system.results import check_place, provenance, write_json
+
+    if not seeds:
+        raise UserError("--seeds must be at least 1")
+    if jobs is not None and jobs < 1:
+        raise UserError(f"--jobs {jobs} must be at least 1")
+    labels = configurations or list(matrix.ABLATION)
+    wanted = matrix.cells(pairs or matrix.PAIRS, rules or matrix.RULES, labels, seeds)
+    check_place(folder)
+    done = 0
+    with token_progress("cells", len(wanted)) as progress:
+
+        def on_cell(found: dict[str, Any]) -> None:
+            nonlocal done
+            done += 1
+            progress(done)
+
+        found = matrix.run_matrix(wanted, config, settings, folder, jobs=jobs, progress=on_cell)
+    write_json(
+        folder / "matrix.json",
+        {"schema": "ahasd-matrix/1", "cells": found, "provenance": provenance()},
+    )
+    console = Console()
+    console.print(matrix.speed_table(found, labels))
+    console.print(matrix.speedup_table(found, labels))
+    failed = [each for each in found if "error" in each]
+    for each in failed:
+        cell = each["cell"]
+        print(f"{cell['pair']}, {cell['rule']}, {cell['configuration']}: {each['error']}")
+    print(f"every run lossless; see {folder}/matrix.json")
+    if failed:
+        raise UserError(f"{len(failed)} of {len(found)} cells have no result")
