@@ -31,7 +31,8 @@ from ahasd.system.schemes.prefill import Prefiller
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.schemes.registers import registers
 from ahasd.system.workload.playback import TargetStream
-from ahasd.system.workload.trace import Trace, load_trace
+from ahasd.system.workload.source import open_trace
+from ahasd.system.workload.trace import Trace
 
 
 class InvariantError(AssertionError):
@@ -108,7 +109,7 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     UserError
         The trace or a file of the drafting rule is broken, or the models do not fit.
     """
-    trace = load_trace(config.workload.trace)
+    trace = open_trace(config.workload.trace, seed=config.seed)
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
     context = _longest_context(stream)
     platform = config.platform

@@ -171,7 +171,7 @@ def _listed(text: str | None) -> list[str] | None:
 
 def _matrix(
     config: str,
-    settings: dict[str, str],
+    settings: dict[str, Any],
     folder: Path,
     *,
     pairs: list[str] | None,
