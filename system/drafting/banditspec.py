@@ -135,14 +135,16 @@ class BanditSpec(DraftingRule):
         longest = self.lengths[-1]
         self.losses[arm] += (longest - judged.accepted) / (longest * likelihood)
         self.rounds += 1
-        self.pulls[arm] += 1
-        self.means[arm] += (reward - self.means[arm]) / self.pulls[arm]
+        # As the authors' code has it: how it rounds decides between arms with equal means.
+        pulls = self.pulls[arm]
+        self.means[arm] = (self.means[arm] * pulls + reward) / (pulls + 1)
+        self.pulls[arm] = pulls + 1
         self.choice = self._chosen()
 
     def _chosen(self) -> tuple[int, float]:
         arms = range(len(self.lengths))
         if self.mode == "exp3":
-            probabilities = self._probabilities()
+            probabilities = self.probabilities()
             (arm,) = self._random.choices(arms, probabilities)
             return arm, probabilities[arm]
         if self.mode == "ucb_repo":
@@ -155,18 +157,21 @@ class BanditSpec(DraftingRule):
         return arm, 1.0
 
     def _bound(self, arm: int) -> float:
-        """Return the upper confidence bound of an arm that was pulled, tokens per round."""
-        pulls = self.pulls[arm]
         unit = self.rounds_s / self.rounds if self.reward == "tokens_per_s" else 1.0
+        return self.means[arm] * unit + self.radius_tokens(arm)
+
+    def radius_tokens(self, arm: int) -> float:
+        """Return what `ucb_paper` adds to the mean of an arm that had a round."""
+        pulls = self.pulls[arm]
         trials = len(self.lengths) * self.rounds**2 * math.sqrt(1 + pulls) / self.delta
         radius = math.sqrt((1 + pulls) / pulls**2 * (1 + 2 * math.log(trials)))
-        return self.means[arm] * unit + self.lengths[-1] / 2 * radius
+        return self.lengths[-1] / 2 * radius
 
-    def _probabilities(self) -> list[float]:
-        """Return the probability of each arm in the round to come."""
+    def probabilities(self) -> list[float]:
+        """Return the probability with which `exp3` draws each arm for the round to come."""
         arms = len(self.lengths)
         eta = math.sqrt(math.log(arms) / ((self.rounds + 1) * arms))
-        least = min(self.losses)  # moves nothing, and keeps the largest weight at 1
+        least = min(self.losses)  # changes no ratio, and keeps the largest weight at 1
         weights = [math.exp(-eta * (loss - least)) for loss in self.losses]
         return [weight / sum(weights) for weight in weights]
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from ahasd.system.drafting.base import DraftingRule, DraftToken
-from ahasd.system.drafting.logistic import FitRequests, Logistic, fit, tested_tokens
+from ahasd.system.drafting.logistic import FitRequests, Logistic, fit, judged_drafts
 from ahasd.system.drafting.options import RuleOptions, Unit
 from ahasd.system.workload.source import open_trace
 
@@ -50,7 +50,7 @@ def fitted_classifier(trace_name: str, requests: FitRequests) -> Logistic:
     UserError
         If the trace cannot be read or holds one kind of draft only.
     """
-    samples = list(tested_tokens(open_trace(trace_name), requests))
+    samples = list(judged_drafts(open_trace(trace_name), requests))
     features = [_features(index, token) for index, token, _ in samples]
     return fit(trace_name, features, [right for _, _, right in samples])
 

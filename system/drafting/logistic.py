@@ -39,7 +39,7 @@ class Logistic:
         return (1 + math.tanh(logit / 2)) / 2  # exp would overflow
 
 
-def tested_tokens(trace: Trace, requests: FitRequests) -> Iterator[tuple[int, DraftToken, bool]]:
+def judged_drafts(trace: Trace, requests: FitRequests) -> Iterator[tuple[int, DraftToken, bool]]:
     """Yield place (from 1), token and verdict of the drafts that a target would test.
 
     Those are, of every row, the tokens up to the first wrong one. `half` takes every second request

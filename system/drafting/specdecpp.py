@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ahasd import UserError
 from ahasd.system.drafting.base import DraftingRule, DraftToken
-from ahasd.system.drafting.logistic import FitRequests, Logistic, fit, tested_tokens
+from ahasd.system.drafting.logistic import FitRequests, Logistic, fit, judged_drafts
 from ahasd.system.drafting.options import RuleOptions, Unit
 from ahasd.system.workload.source import open_trace
 
@@ -95,7 +95,7 @@ def fitted_head(trace_name: str, requests: FitRequests, reject_weight: float) ->
     UserError
         If the trace cannot be read or holds one kind of draft only.
     """
-    samples = list(tested_tokens(open_trace(trace_name), requests))
+    samples = list(judged_drafts(open_trace(trace_name), requests))
     features = [_features(token) for _, token, _ in samples]
     right = [right for _, _, right in samples]
     return logistic_head(fit(trace_name, features, right, reject_weight=reject_weight))
