@@ -101,3 +101,14 @@ def test_validate_computes_the_rows_and_prints_them(capsys, tmp_path, monkeypatc
     assert main(["devices", "--validate", "--json"]) == 0
     assert record.recorded(json.loads(capsys.readouterr().out)) == {"gpu": rows}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_that_a_unit_does_not_hold_is_told_in_one_line(capsys):
+    heads = [f"--set=dlm.{key}" for key in ("head_dim=1025", "heads=1", "kv_heads=1")]
+    arguments = [*SMALL, *heads, "--set=platform.pim.input_buffer_bytes=2048"]
+    assert main(arguments) == 2
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    # FP16 elements.
+    assert told.startswith("error: a query of tiny-draft has 2050 bytes, a PIM unit holds platform")
+    exact = [each.replace("=1025", "=1024") for each in arguments]
+    assert main([*exact, "--no-plots"]) == 0

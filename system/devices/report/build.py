@@ -118,8 +118,17 @@ def build(
     Raises
     ------
     UserError
-        A PIM unit is too slow for a memory that must be refreshed.
+        A PIM unit is too slow for a memory that must be refreshed, or holds no query of a model.
     """
+    platform = devices.platform
+    held_bytes = platform.pim.input_buffer_bytes
+    for shape in (devices.draft_shape, devices.target_shape):
+        query_bytes = shape.head_dim * platform.kv_bytes
+        if query_bytes > held_bytes:
+            raise UserError(
+                f"a query of {shape.name} has {query_bytes} bytes, a PIM unit holds"
+                f" platform.pim.input_buffer_bytes = {held_bytes}: choose at least as many"
+            )
     try:
         return _built(devices, ranks, context, contention, progress)
     except RefreshOverdueError as error:
