@@ -5,6 +5,7 @@ from typing import Literal
 
 from ahasd import UserError
 from ahasd.system.drafting.base import DraftToken
+from ahasd.system.workload.position import by_position
 from ahasd.system.workload.trace import Request, Trace
 
 DEFAULT_PROMPT_LEN = 128  # where the trace does not say
@@ -51,7 +52,7 @@ class TargetStream:
     Parameters
     ----------
     trace : Trace
-        Coupling greedy or gumbel: only there is the target's sequence independent of the drafter.
+        Of a bernoulli trace only what was accepted at each position is played; see `by_position`.
     tokens : int
         Positions to simulate, at least 1.
     playback : {"stream", "requests"}
@@ -63,25 +64,26 @@ class TargetStream:
         `tokens`.
     table : DraftTable
         The draft side of the trace.
+    tokens_are_real : bool
+        False for a bernoulli trace. A run whose tokens equal the target's then shows that every
+        position was accounted for once, in order, and not that a text came out right.
 
     Raises
     ------
     UserError
-        If an argument is out of its range or the trace's coupling is bernoulli.
+        If an argument is out of its range.
     """
 
     def __init__(self, trace: Trace, tokens: int, playback: Playback) -> None:
-        if trace.coupling == "bernoulli":
-            raise UserError(
-                f"{trace.source}: playback needs coupling greedy or gumbel, but it is bernoulli, "
-                "where the target's sequence depends on the drafter; dump a greedy trace"
-            )
         if tokens < 1:
             raise UserError(f"tokens must be at least 1, but it is {tokens}; ask for one or more")
         if playback not in ("stream", "requests"):
             raise UserError(
                 f"playback must be stream or requests, but it is {playback!r}; choose one"
             )
+        self.tokens_are_real = trace.coupling != "bernoulli"
+        if not self.tokens_are_real:
+            trace = by_position(trace)
         self.length = tokens
         self.table = DraftTable(trace)
         self._playback = playback

@@ -7,11 +7,14 @@ import numpy as np
 
 SCHEMA = "sd-anchored/1"
 
-COUPLINGS = ("greedy", "gumbel", "bernoulli")
+COUPLINGS = ("greedy", "gumbel", "maximal", "bernoulli")
 """How a draft token is judged.
 
-Under `greedy` and `gumbel` it is accepted if and only if it equals the target's token, so that the
-target sequence does not depend on the drafter. `bernoulli` is the sampled test min(1, p/q).
+All but `bernoulli`: it is accepted if and only if it equals the target's token, which does not
+depend on how far anybody drafted. Under `greedy` both take their likeliest token; under `gumbel`
+both sample with the same noise; under `maximal` the target takes the draft's token by the test
+min(1, p/q), else samples from what is left. `bernoulli` is that test where the trace does not hold
+the token that followed from it: `run` was sampled, `y` is a text of its own.
 """
 
 K_MAX_LIMIT = 255  # `run` is stored in eight bits

@@ -8,6 +8,7 @@ from typing import Any
 from ahasd import UserError
 from ahasd.system.workload.acceptance import Acceptance, ByEntropy, FixedLength, Independent
 from ahasd.system.workload.entropy_model import EntropyModel
+from ahasd.system.workload.ngram_pair import NGRAM_SIZE, ngram_trace
 from ahasd.system.workload.presets import preset
 from ahasd.system.workload.synthetic import Size, synthesise
 from ahasd.system.workload.trace import Trace, load_trace
@@ -19,7 +20,7 @@ _NO_SIGNAL = "acceptance was asked for; entropies are those of chat and say noth
 def is_made(name: str) -> bool:
     """Tell whether a name is of a trace that is made on the spot, not read."""
     kind, colon, _ = name.partition(":")
-    return bool(colon) and kind in _RECIPES
+    return bool(colon) and (kind in _RECIPES or kind == "ngram")
 
 
 def open_trace(name: str, *, seed: int = 0, size: Size | None = None) -> Trace:
@@ -30,12 +31,13 @@ def open_trace(name: str, *, seed: int = 0, size: Size | None = None) -> Trace:
     name : str
         `synthetic:PRESET`; `synthetic:PRESET@ALPHA`, with another acceptance;
         `synthetic:PI0/M/KAPPA`, the three parameters of a model; `iid:ALPHA`, every token accepted
-        with that probability; `length:AL`, a fixed acceptance length; else a packaged trace or a
-        file. A file with such a name is reached as `./name`.
+        with that probability; `length:AL`, a fixed acceptance length; `ngram:COUPLING`, a pair
+        trained on the spot; else a packaged trace or a file. A file with such a name is reached
+        as `./name`.
     seed : int
         Of a trace that is made, not negative; others need none.
     size : Size or None
-        Of a trace that is made; `Size()` by default.
+        Of a trace that is made; `Size()` by default, of the trained pair `NGRAM_SIZE`.
 
     Raises
     ------
@@ -47,6 +49,8 @@ def open_trace(name: str, *, seed: int = 0, size: Size | None = None) -> Trace:
     if seed < 0:
         raise UserError(f"seed must not be negative, but it is {seed}")
     kind, _, argument = name.partition(":")
+    if kind == "ngram":
+        return ngram_trace(argument, seed=seed, size=size or NGRAM_SIZE, source=name)
     recipe = _RECIPES[kind](name, argument)
     made = size or Size()
     header = {

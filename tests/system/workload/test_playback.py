@@ -7,6 +7,7 @@ import pytest
 from ahasd import UserError
 from ahasd.system.drafting.base import DraftToken
 from ahasd.system.workload.playback import DraftChain, TargetStream
+from ahasd.system.workload.trace import Trace
 
 
 def _drafted(stream, pos, count):
@@ -224,10 +225,42 @@ def test_an_unknown_playback_is_refused(micro_trace, playback):
         TargetStream(micro_trace, 1, playback)
 
 
-def test_a_bernoulli_trace_is_not_played(build_trace):
-    trace = build_trace([([1], [[1]])], coupling="bernoulli")
-    with pytest.raises(UserError, match="playback needs coupling greedy or gumbel"):
-        TargetStream(trace, 1, "stream")
+def test_of_a_bernoulli_trace_positions_are_played(parts):
+    """Right exactly where `run` says so, also where a rejected token equals the target's."""
+    header, columns = parts
+    header["coupling"] = "bernoulli"
+    columns["run"] = (columns["seq"] + columns["t"]) % 3
+    columns["run"] = columns["run"].astype(np.uint8)
+    trace = Trace(header=header, **columns)
+    stream = TargetStream(trace, trace.rows, "requests")
+    assert not stream.tokens_are_real
+    assert [stream.target(pos) for pos in range(trace.rows)] == trace.y.tolist()
+    for pos in range(trace.rows):
+        chain = DraftChain(stream, pos)
+        token = chain.next()
+        assert chain.on_path == (trace.run[pos] > 0)
+        assert token.entropy_nats == trace.h_nats[pos, 0]
+        if not chain.on_path and not chain.at_end:
+            assert chain.next().entropy_nats == trace.h_nats[pos, 1]
+
+
+def test_of_a_bernoulli_trace_chains_end_where_a_position_was_rejected(build_trace):
+    trace = build_trace(
+        [([1, 2, 3, 4], [[7, 7], [2, 7], [7, 7], [7, 7]])], coupling="bernoulli", vocab_size=8
+    )
+    trace = dataclasses.replace(trace, run=np.array([1, 2, 0, 1], np.uint8))
+    drafts, chain = _drafted(TargetStream(trace, 4, "stream"), 0, 4)
+    assert _tokens(drafts) == [1, 2, 7, 7]
+    assert not chain.on_path
+    rejected = dataclasses.replace(trace, run=np.zeros(4, np.uint8))
+    drafts, _ = _drafted(TargetStream(rejected, 4, "stream"), 1, 1)
+    assert _tokens(drafts) == [3], "not the target's 2, though the rollout says so"
+
+
+@pytest.mark.parametrize("coupling", ["greedy", "gumbel", "maximal"])
+def test_other_couplings_are_played_as_they_are(build_trace, coupling):
+    stream = TargetStream(build_trace([([1], [[1]])], coupling=coupling), 1, "stream")
+    assert stream.tokens_are_real
 
 
 @pytest.mark.parametrize("length", [780, 781, 2000])

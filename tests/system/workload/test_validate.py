@@ -70,7 +70,7 @@ BROKEN_HEADERS = {
     "coupling": (
         lambda h: h.update(coupling="lucky"),
         (
-            "coupling must be one of greedy, gumbel, bernoulli, but it is 'lucky'; "
+            "coupling must be one of greedy, gumbel, maximal, bernoulli, but it is 'lucky'; "
             "state how draft tokens were judged"
         ),
     ),
