@@ -19,6 +19,7 @@ from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.dram.commands import Op
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.sharing import Arbiter, FastSharer, Lane, share
+from ahasd.system.devices.dram.sharing_kernel import NEVER_CYCLES
 from ahasd.system.devices.dram.stream import Known, Pattern, SequentialRead, read_range
 from ahasd.system.devices.dram.timing import Timing, load_timing
 from ahasd.system.devices.machine import ONE, Rates
@@ -31,9 +32,6 @@ from ahasd.system.platform import Platform
 
 Unit = Literal["aau", "npu", "none"]
 """Where the non-linear operators of PIM tasks run; `none` leaves them out."""
-
-NEVER_CYCLES = 2**50
-"""Refresh interval of a memory that is not refreshed."""
 
 FAIR = Arbiter()
 _PS_PER_S = 10**12

@@ -215,7 +215,8 @@ class Sharer(ABC):
     def run(self, max_commands: int) -> int:
         """Give commands until a refresh of the leading lane's rank has been given.
 
-        Returns their number, `max_commands` if that came first.
+        In a memory that is not refreshed, until that lane has passed a period. Returns their
+        number, `max_commands` if that came first.
         """
 
     @abstractmethod
@@ -239,7 +240,8 @@ def share(sharer: Sharer, *, max_refreshes: int = MAX_REFRESHES) -> Shared:
     sharer
         The channel.
     max_refreshes
-        Refreshes of the leading lane's rank after which to give up.
+        Refreshes of the leading lane's rank after which to give up; its periods, in a memory that
+        is not refreshed.
     """
     commands = sharer.run(_MAX_COMMANDS)
     before = here = there = sharer.now(), sharer.segments()
@@ -259,7 +261,7 @@ def share(sharer: Sharer, *, max_refreshes: int = MAX_REFRESHES) -> Shared:
     return _stretch(before, here, commands, is_period=False)
 
 
-_MAX_COMMANDS = 2**62
+_MAX_COMMANDS = 2**14  # more than come between two refreshes, unless there are none
 
 
 def _stretch(
@@ -361,7 +363,7 @@ class ReferenceSharer(Sharer):
         return max_commands
 
     def _give_one(self) -> bool:
-        """Give the next command; return whether it was the leading lane's last refresh."""
+        """Give the next command; return whether it was the last before `run` returns."""
         chosen, command, cycle = self._choose()
         self._engine.issue(command, cycle)
         self._serial += 1
@@ -377,6 +379,8 @@ class ReferenceSharer(Sharer):
             position.at += 1
             if position.at == position.end:
                 self._finish(chosen)
+                passed = chosen == self._leader and not position.segment
+                return passed and self._engine.timing.t_refi == sharing_kernel.NEVER_CYCLES
         return False
 
     def _choose(self) -> tuple[int, Command, int]:

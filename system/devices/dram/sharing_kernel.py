@@ -37,6 +37,9 @@ LEADER, SLOT, PATIENCE, TURN, FAVOURED, UNTIL = range(6)
 where nobody is favoured; of a turn of the data bus; the lane that is favoured, -1 for none, and
 until when."""
 
+NEVER_CYCLES = 2**50
+"""Refresh interval of a memory that is not refreshed."""
+
 UNKNOWN = -1
 NEVER = 2**62
 
@@ -166,7 +169,10 @@ def run(
     ranks,
     channels,
 ):
-    """Give commands until a refresh of the leading lane's rank has been given; return how many."""
+    """Give commands until a refresh of the leading lane's rank has been given; return how many.
+
+    In a memory that is not refreshed, until the leading lane has passed a period.
+    """
     count = len(table)
     heads = np.zeros((count, templates.shape[1]), np.int64)
     serial = table[:, SERVED].max()
@@ -214,4 +220,6 @@ def run(
             lane[AT] += 1
             if lane[AT] == lane[END]:
                 _finish(chosen, table, bounds, channels[0, C_NOW], slot, sizes[S_REFI], ranks)
+                if chosen == leader and not lane[SEGMENT] and sizes[S_REFI] == NEVER_CYCLES:
+                    return given
     return max_commands

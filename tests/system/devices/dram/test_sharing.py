@@ -19,6 +19,7 @@ from ahasd.system.devices.dram.sharing import (
     ReferenceSharer,
     share,
 )
+from ahasd.system.devices.dram.sharing_kernel import NEVER_CYCLES
 from ahasd.system.devices.dram.stream import AllBankMac, SequentialRead
 from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.pim.program import Program
@@ -332,6 +333,25 @@ def test_a_search_that_gives_up_knows_the_rates_all_the_same(lpddr5):
     assert (short.is_period, far.is_period) == (False, True)
     for a, b in zip(short.segments, far.segments, strict=True):
         assert a / short.cycles == pytest.approx(b / far.cycles, rel=1e-3)
+
+
+@pytest.mark.parametrize("policy", ["fair", "slots"])
+def test_a_memory_that_is_not_refreshed_has_rates_too(load, policy):
+    timing = load("lpddr5-6400", channels=1, t_refi=NEVER_CYCLES)
+    # A MAC pass over a row: 15 to its first column, 63 more of 4, 8 to the precharge of 17.
+    assert alone(timing, mac(timing)) == pytest.approx(1 / (15 + 63 * 4 + 8 + 17))
+    # Reads of 256 bursts on a bus that is all but full.
+    assert 1 / 520 < alone(timing, read(timing)) <= 1 / 512
+    lanes, arbiter = [read(timing), mac(timing)], Arbiter(policy=policy)
+    seen = [
+        share(sharer, max_refreshes=5)
+        for sharer in (
+            ReferenceSharer(ReferenceEngine(timing), lanes, arbiter),
+            FastSharer(FastEngine(timing), lanes, arbiter),
+        )
+    ]
+    assert seen[0] == seen[1]
+    assert 0.93 < sum(shares(timing, lanes, policy=policy)) < 1.001
 
 
 def test_a_rank_that_both_use_side_by_side_gains_nothing(lpddr5):
