@@ -31,6 +31,7 @@ from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.pool import DevicePool
 from ahasd.system.devices.tables import TABLES
+from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
@@ -171,6 +172,7 @@ def ports(unit: str) -> str:
 GENERATED: dict[str, Callable[[], str]] = {
     **TABLES,
     **ENERGY_TABLES,
+    **DRAFTING_TABLES,
     "units": units,
     "schemes": schemes,
     "run": run_output,

@@ -4,7 +4,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ from ahasd.system.workload.source import open_trace
 
 Head = Callable[[DraftToken], float]
 """Predicts the probability, 0..1, that the target model accepts a token."""
+
+Weight = Annotated[float, Field(ge=-100, le=100)]
 
 
 @dataclass
@@ -115,9 +117,9 @@ class SpecDecPpOptions(RuleOptions):
         description="stand-in with given weights, one fitted to a trace, or the trace's column",
     )
     lags: bool = Field(default=True, description="the newest token does not count, as in the code")
-    p_top1_weight: float = Field(default=5.80, description="of the logistic head")
-    root_entropy_weight: float = Field(default=0.14, description="of the logistic head, nat^-1/2")
-    bias: float = Field(default=-2.31, description="of the logistic head")
+    p_top1_weight: Weight = Field(default=5.80, description="of the logistic head")
+    root_entropy_weight: Weight = Field(default=0.14, description="of the logistic head, nat^-1/2")
+    bias: Weight = Field(default=-2.31, description="of the logistic head")
     fit_trace: str = Field(
         default="smollm2-rtn4", min_length=1, description="for the fitted head: name or path"
     )

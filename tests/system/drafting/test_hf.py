@@ -116,6 +116,10 @@ def test_confidence_needs_both_kinds_of_tokens(token):
     assert rule.threshold == 0.4
     rule.feedback(_verdict(token, [0.1], 0))
     assert rule.threshold == 0.9
+    rule = HfConfidence()
+    for _ in range(9):
+        rule.feedback(_verdict(token, [0.9], 0))
+    assert rule.threshold == 0.4
 
 
 def test_confidence_without_a_fit_stays(token):

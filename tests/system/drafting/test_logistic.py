@@ -157,6 +157,18 @@ def test_the_fitted_head_comes_near_the_given_weights(shipped, token):
     assert sum(gaps) / len(gaps) < 0.05
 
 
+def test_a_fitted_head_is_the_fit_to_what_its_options_name(shipped, token):
+    samples = list(judged_drafts(shipped, "all"))
+    features = [(t.p_top1, math.sqrt(t.entropy_nats)) for _, t, _ in samples]
+    model = fit("here", features, [right for *_, right in samples], reject_weight=6)
+    options = SpecDecPpOptions(head="fitted", fit_requests="all", reject_weight=6)
+    sample = token(p_top1=0.6, entropy_nats=2.25)
+    assert options.build_rule().head(sample) == model.probability((0.6, 1.5))
+    for change in ({"fit_requests": "half"}, {"reject_weight": 1.0}):
+        other = options.model_copy(update=change).build_rule().head(sample)
+        assert abs(other - model.probability((0.6, 1.5))) > 0.001
+
+
 @pytest.mark.parametrize(
     "options",
     [
