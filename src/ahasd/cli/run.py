@@ -81,7 +81,7 @@ def run(
     baseline
         Scheme to run beside it.
     rule
-        Drafting rule: adaedl, svip or fixed; its options are set as draft.OPTION.
+        Drafting rule, as docs/drafting.md lists them; its options are set as draft.OPTION.
     tokens
         Output tokens.
     trace
