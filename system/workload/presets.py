@@ -9,6 +9,7 @@ from ahasd.system.workload.entropy_model import EntropyModel
 BAND = 0.05
 """Half width of the band of acceptance that a result from a preset must be shown over."""
 
+_HIGHEST = 0.999
 _KAPPA_PER_NAT = 0.4
 _CERTAIN = {
     "chat": 0.2,
@@ -50,6 +51,11 @@ class Preset:
     evidence: str
     note: str
 
+    @property
+    def band(self) -> tuple[float, float]:
+        """Acceptance that is `BAND` lower, and that is as much higher but below 1."""
+        return self.model.alpha - BAND, min(self.model.alpha + BAND, _HIGHEST)
+
     def with_alpha(self, alpha: float) -> EntropyModel:
         """Return the model with another acceptance; only its mean entropy changes.
 
@@ -86,7 +92,7 @@ def _qwen(domain: str, model: EntropyModel, measured: str) -> Preset:
         vocab_size=151936,
         model=model,
         evidence="measured",
-        note=f"acceptance {measured} measured by others on this pair",
+        note=f"{domain} {measured} measured by others",
     )
 
 

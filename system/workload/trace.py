@@ -162,13 +162,24 @@ def load_trace(path_or_name: str | os.PathLike[str]) -> Trace:
         If the file cannot be read, is no archive of plain arrays, or breaks a rule of the schema.
     """
     source = os.fspath(path_or_name)
+    header, members = read_parts(source)
+    return Trace(header=check_schema(source, header, members), source=source, **members)
+
+
+def read_parts(source: str) -> tuple[object, dict[str, npt.NDArray[Any]]]:
+    """Return the decoded header and the columns of a trace by name or file, whatever they hold.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be read, or is no archive of plain arrays and a JSON header.
+    """
     if source in packaged_traces():
         content = _data().joinpath(f"{source}.npz").read_bytes()
     else:
         content = _read_file(source)
     members = _unpack(source, content)
-    header = check_schema(source, _decode_header(source, members), members)
-    return Trace(header=header, source=source, **members)
+    return _decode_header(source, members), members
 
 
 def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:

@@ -3,7 +3,7 @@
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,26 @@ def validate(source: str, header: object, columns: Columns) -> None:
     UserError
         At the first broken rule, with the first offending row and step (both 0-based).
     """
-    checked = check_schema(source, header, columns)
-    _check_layout(source, checked["k_max"], columns)
-    _check_requests(source, checked, columns)
-    _check_values(source, checked["vocab_size"], columns)
-    _check_run(source, checked, columns)
+    for problem in problems(source, header, columns):
+        raise UserError(problem)
+
+
+def problems(source: str, header: object, columns: Columns) -> Iterator[str]:
+    """Yield every broken rule in one line each, with the first offending row and step.
+
+    Rules that rest on broken ones are not tried: first the header and the columns' names, then
+    types and shapes, then all values, and last what run and tokens say about each other.
+    """
+    try:
+        checked = check_schema(source, header, columns)
+    except UserError as fault:
+        yield str(fault)
+        return
+    for stage in (_layout, _values, _run):
+        broken = list(stage(source, checked, columns))
+        yield from broken
+        if broken:
+            return
 
 
 def check_schema(source: str, header: object, names: Iterable[str]) -> Mapping[str, Any]:
@@ -71,31 +86,46 @@ def check_schema(source: str, header: object, names: Iterable[str]) -> Mapping[s
     return checked
 
 
-def _check_layout(source: str, k_max: int, columns: Columns) -> None:
+def _layout(source: str, header: Mapping[str, Any], columns: Columns) -> Iterator[str]:
+    k_max = header["k_max"]
     rows = columns["seq"].size
     if rows == 0:
-        raise UserError(f"{source}: the trace has no rows; dump at least one anchor")
+        yield f"{source}: the trace has no rows; dump at least one anchor"
     for name, values in columns.items():
         column = COLUMNS[name]
         if values.dtype not in column.dtypes:
-            raise UserError(
+            yield (
                 f"{source}: column {name} must be {' or '.join(map(str, column.dtypes))}, "
                 f"but it is {values.dtype}; convert it with astype"
             )
         shape = (rows, k_max) if column.per_step else (rows,)
         if values.shape != shape:
-            raise UserError(
+            yield (
                 f"{source}: column {name} must have shape {shape} (rows of seq, k_max), but it has "
                 f"{values.shape}; give every anchor one row of k_max steps"
             )
 
 
-def _check_requests(source: str, header: Mapping[str, Any], columns: Columns) -> None:
+def _values(source: str, header: Mapping[str, Any], columns: Columns) -> Iterator[str]:
+    placed = list(_order(source, columns))
+    yield from placed
+    if not placed:
+        try:
+            check_request_lists(source, header, requests=int(columns["seq"][-1]) + 1)
+        except UserError as fault:
+            yield str(fault)
+    ranged = list(_ranges(source, header["vocab_size"], columns))
+    yield from ranged
+    if not ranged:
+        yield from _top_probabilities(source, columns)
+
+
+def _order(source: str, columns: Columns) -> Iterator[str]:
     seq = columns["seq"].astype(np.int64)
     step = np.diff(seq, prepend=-1)
     misplaced = (step != 0) & (step != 1)
     misplaced[0] = seq[0] != 0
-    _refuse_first(
+    yield from _first_problem(
         source,
         misplaced,
         "seq must count requests 0, 1, 2, ... with the rows of each together",
@@ -105,7 +135,7 @@ def _check_requests(source: str, header: Mapping[str, Any], columns: Columns) ->
     )
     t = columns["t"].astype(np.int64)
     follows = np.concatenate(([-1], t[:-1]))
-    _refuse_first(
+    yield from _first_problem(
         source,
         t != np.where(step == 1, 0, follows + 1),
         "t must count 0, 1, 2, ... inside each request",
@@ -113,12 +143,11 @@ def _check_requests(source: str, header: Mapping[str, Any], columns: Columns) ->
         t,
         "give every target position its own anchor, in order",
     )
-    check_request_lists(source, header, requests=int(seq[-1]) + 1)
 
 
-def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
+def _ranges(source: str, vocab_size: int, columns: Columns) -> Iterator[str]:
     for name in ("y", "tok"):
-        _refuse_first(
+        yield from _first_problem(
             source,
             (columns[name] < 0) | (columns[name] >= vocab_size),
             f"token ids must lie in 0..{vocab_size - 1} (vocab_size - 1)",
@@ -128,7 +157,7 @@ def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
         )
     for name, values in columns.items():
         if values.dtype.kind == "f":
-            _refuse_first(
+            yield from _first_problem(
                 source,
                 ~np.isfinite(values),
                 "every number must be finite",
@@ -138,7 +167,7 @@ def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
             )
     limit = math.log(vocab_size)
     entropy = columns["h_nats"].astype(np.float64)
-    _refuse_first(
+    yield from _first_problem(
         source,
         entropy < 0,
         "entropy must not be negative",
@@ -146,7 +175,7 @@ def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
         entropy,
         "clamp rounding noise at 0",
     )
-    _refuse_first(
+    yield from _first_problem(
         source,
         entropy > limit * (1 + ENTROPY_SLACK),
         f"entropy must not exceed ln(vocab_size) = {limit:.4f} nat",
@@ -156,7 +185,7 @@ def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
     )
     for name in _PROBABILITIES:
         if name in columns:
-            _refuse_first(
+            yield from _first_problem(
                 source,
                 (columns[name] < 0) | (columns[name] > 1),
                 "probabilities must lie in 0..1",
@@ -164,11 +193,14 @@ def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
                 columns[name],
                 "dump probabilities, not logits or their logarithms",
             )
+
+
+def _top_probabilities(source: str, columns: Columns) -> Iterator[str]:
     for name in ("p_top2", "p_tok"):
         values, top = columns[name], columns["p_top1"]
         # Rounding is monotonic: values of one softmax keep their order in the narrower type.
         narrow = min(values.dtype, top.dtype, key=lambda dtype: dtype.itemsize)
-        _refuse_first(
+        yield from _first_problem(
             source,
             values.astype(narrow) > top.astype(narrow),
             f"{name} must not exceed p_top1",
@@ -178,10 +210,10 @@ def _check_values(source: str, vocab_size: int, columns: Columns) -> None:
         )
 
 
-def _check_run(source: str, header: Mapping[str, Any], columns: Columns) -> None:
+def _run(source: str, header: Mapping[str, Any], columns: Columns) -> Iterator[str]:
     k_max = header["k_max"]
     tok, run = columns["tok"], columns["run"].astype(np.int64)
-    _refuse_first(
+    yield from _first_problem(
         source,
         run > k_max,
         f"run must not exceed k_max = {k_max}",
@@ -193,7 +225,7 @@ def _check_run(source: str, header: Mapping[str, Any], columns: Columns) -> None
         return  # there `run` is sampled, and each rollout is a draw of its own
     rows_left = _rows_left(columns["seq"])
     known = np.minimum(run, rows_left)  # a dump may count on where the trace holds no y any more
-    _refuse_first(
+    yield from _first_problem(
         source,
         known != _leading_matches(columns["y"], tok, rows_left),
         "run must count the leading rollout tokens that equal y of this and the next rows",
@@ -205,7 +237,7 @@ def _check_run(source: str, header: Mapping[str, Any], columns: Columns) -> None
     steps = np.arange(1, k_max)
     differs = np.zeros(tok.shape, dtype=bool)
     differs[:-1, 1:] = (tok[:-1, 1:] != tok[1:, :-1]) & (steps < known[:-1, None])
-    _refuse_first(
+    yield from _first_problem(
         source,
         differs,
         "accepted rollout tokens must recur, one step earlier, in the next row",
@@ -233,19 +265,19 @@ def _leading_matches(
     return np.logical_and.accumulate(matches, axis=1).sum(axis=1)
 
 
-def _refuse_first(
+def _first_problem(
     source: str,
     bad: npt.NDArray[np.bool_],
     rule: str,
     name: str,
     values: npt.NDArray[Any],
     remedy: str,
-) -> None:
-    """Raise for the first true element of `bad`, in row order; `values` has the same shape."""
+) -> Iterator[str]:
+    """Yield a line for the first true element of `bad`, if any; `values` has the same shape."""
     if not bad.any():
         return
     where = tuple(int(index) for index in np.argwhere(bad)[0])
     place = " ".join(f"{axis} {index}" for axis, index in zip(("row", "step"), where, strict=False))
     value = values[where].item()
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-    raise UserError(f"{source}: {rule}, but {name} is {shown} at {place}; {remedy}")
+    yield f"{source}: {rule}, but {name} is {shown} at {place}; {remedy}"

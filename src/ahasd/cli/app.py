@@ -9,6 +9,7 @@ from ahasd.cli.devices import devices
 from ahasd.cli.doctor import doctor
 from ahasd.cli.gen import gen
 from ahasd.cli.run import run
+from ahasd.cli.trace import trace
 
 app = App(
     name="ahasd",
@@ -20,5 +21,6 @@ app = App(
 app.command(run)
 app.command(compare)
 app.command(devices)
+app.command(trace)
 app.command(gen)
 app.command(doctor)
