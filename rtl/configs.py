@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from ahasd.rtl.ahasd.params import AhasdParams
+from ahasd.rtl.draftctl.params import DraftctlParams
 from ahasd.rtl.edc.params import EdcParams
 from ahasd.rtl.gtsu.params import GtsuParams
 from ahasd.rtl.host.params import HostParams
@@ -116,6 +117,24 @@ UNITS = {
                 ),
             },
             parts=("edc", "gtsu", "host", "queues", "tvc"),
+        ),
+        Unit(
+            name="draftctl",
+            does="draft-length control: ends a batch by a rule",
+            hardware="ahasd.rtl.draftctl.unit:DraftctlUnit",
+            golden="ahasd.rtl.draftctl.golden:DraftctlGolden",
+            domains=("pim",),
+            configurations={
+                "paper": DraftctlParams(),
+                "small": DraftctlParams(length_width=5),
+                "test": DraftctlParams(
+                    length_width=3,
+                    entropy_integer_width=2,
+                    entropy_fraction_width=2,
+                    doubt_integer_width=2,
+                    doubt_fraction_width=2,
+                ),
+            },
         ),
         Unit(
             name="edc",

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cocotb bench of the draft-length control, on the emitted Verilog."""
+
+import re
+
+import pytest
+
+from ahasd.gen.emit import write
+from ahasd.sim.bench import BenchFailure, available
+
+SCENARIOS = {
+    "no stalls": {"gap": 0.0, "stall": 0.0},
+    "random gaps": {"gap": 0.6, "stall": 0.0},
+    "random back-pressure": {"gap": 0.2, "stall": 0.6},
+}
+
+
+@pytest.fixture(scope="module", params=["verilator-paper", "icarus-paper", "icarus-test"])
+def bench(request, make_bench):
+    simulator, configuration = request.param.split("-")
+    return make_bench("draftctl", configuration, simulator)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_emitted_verilog_equals_golden_on_every_edge(bench, scenario):
+    bench.run(seed=1, **SCENARIOS[scenario])
+
+
+@pytest.mark.bench
+def test_the_bench_fails_on_verilog_with_a_fault(make_bench, tmp_path):
+    simulator = "icarus" if available("icarus") else "verilator"
+    source, _ = write("draftctl", "test", tmp_path)
+    good = r"assign token__ready = (.+);"
+    fault, count = re.subn(good, r"assign token__ready = 1'b1;", source.read_text())
+    assert count == 1
+    bench = make_bench("draftctl", "test", simulator, verilog=fault)
+    with pytest.raises(BenchFailure, match="golden"):
+        bench.run(seed=1, stall=0.5)
