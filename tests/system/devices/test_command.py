@@ -81,6 +81,7 @@ def tiny(name="mobile-jedec", context=600, overrides=None, **settings):
         ({"pim.channels": 2}, "has 2 channels, its memory lpddr5-6400 has 4"),
         ({"pim.ranks": 8}, "has 2 ranks per channel, its memory lpddr5-6400 has 4"),
         ({"pim.rank_capacity_bytes": 2**30}, "has 1073741824 bytes per rank, its memory"),
+        ({"pim.rank_capacity_bytes": 2**33}, "has 8589934592 bytes per rank, its memory"),
         ({"dram": "no-such-memory"}, "no-such-memory"),
     ],
 )
@@ -129,6 +130,14 @@ def test_refresh_takes_its_share():
     # 224 of 3124 cycles; so short a read has whole refreshes only.
     assert 1 < refreshed.alone_ps / kept.alone_ps < 1 + 2 * 224 / 3124
     assert refreshed.events == kept.events
+
+
+def test_an_interface_slower_than_the_channels_binds():
+    # Half of the channels' 51.2 GB/s; weights and attention are all that a pass reads.
+    slow = tiny(overrides={"npu.offchip_bandwidth_gb_s": 25.6}, unit="none").verify(1, 100)
+    printed_ps = slow.events.read_bytes / 25.6e9 * 1e12
+    assert slow.alone_ps == pytest.approx(printed_ps, rel=0.02)
+    assert tiny(unit="none").verify(1, 100).alone_ps < 0.65 * printed_ps
 
 
 def test_weights_that_do_not_fit_come_over_the_link():
