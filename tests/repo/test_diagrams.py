@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ahasd.rtl.draftctl.golden import DraftctlGolden
+from ahasd.rtl.draftctl.params import Decision, DraftctlParams, Outcome, Rule, Token
 from ahasd.rtl.gtsu.golden import GtsuGolden
 from ahasd.rtl.gtsu.params import GtsuParams, Kind, State, Task
 from ahasd.rtl.queues.golden import NPU, PIM, QueuesGolden, Report, Word
@@ -40,6 +42,40 @@ def diagram(unit: str) -> dict[str, list[str]]:
     found = dict(lanes(json.loads(text)["signal"]))
     assert len({len(shown) for shown in found.values()}) == 1, "lanes differ in length"
     return found
+
+
+def test_the_diagram_of_the_draft_length_control():
+    shown = diagram("draftctl")
+    params = DraftctlParams()
+    pins = {
+        "rule": Rule.ENTROPY,
+        "entropy_limit": params.encode_entropy(1),
+        "doubt_limit": 0,
+        "k_max": 16,
+        "min_len": 1,
+        "keep_tripping_token": 1,
+    }
+    golden = DraftctlGolden(params)
+    for cycle in range(len(shown["pim_clk"])):
+        label = shown["token"][cycle]
+        entropy_nats = 0.0 if label == "x" else float(label.removesuffix(" nat"))
+        token = Token(first=False, entropy=params.encode_entropy(entropy_nats), doubt=0)
+        seen = golden.step(
+            pins
+            | {
+                "token__valid": int(label != "x"),
+                "token__payload": token.pack(params),
+                "decision__ready": int(shown["decision__ready"][cycle]),
+            }
+        )
+        for name in ("token__ready", "idle_pim"):
+            assert int(shown[name][cycle]) == seen[name], f"{name}, cycle {cycle}"
+        label = shown["decision"][cycle]
+        assert seen["decision__valid"] == (label != "x"), f"decision, cycle {cycle}"
+        if label != "x":
+            outcome, place = label.split()
+            decision = Decision(Outcome[outcome], int(place))
+            assert seen["decision__payload"] == decision.pack(), f"decision, cycle {cycle}"
 
 
 def test_the_diagram_of_the_gtsu():
