@@ -78,6 +78,8 @@ def prepared() -> tuple[RunConfig, Trace, RankMap]:
 def outcome(scheme: Scheme) -> Outcome:
     """Return a run of the default workload."""
     config = prepared()[0].with_scheme(scheme)
+    if scheme.startswith("gpu"):
+        config = config.model_copy(update={"gpu": config.gpu.model_copy(update={"offload": True})})
     return simulate(config, *prepare(config), pool=POOL)
 
 

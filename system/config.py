@@ -45,6 +45,19 @@ Scheme = Literal[
     "async-edc",
     "ahasd",
 ]
+Baseline = Literal[
+    "gpu-ar",
+    "gpu-sd",
+    "npu-ar",
+    "npu-sd",
+    "pim-ar",
+    "pim-sd",
+    "sync",
+    "async",
+    "async-edc",
+    "ahasd",
+    "none",
+]
 SCHEMES: dict[Scheme, str] = {
     "gpu-ar": "a GPU decodes alone, one token a pass",
     "gpu-sd": "a GPU drafts a batch and verifies it",
@@ -273,7 +286,7 @@ class RunConfig(TomlModel):
 
     name: str = Field(default="", description="folder under runs/; empty: made from the rest")
     scheme: Scheme = Field(description="who drafts and who waits for whom")
-    baseline: Scheme | Literal["none"] = Field(
+    baseline: Baseline = Field(
         default="sync", description="scheme to run beside it, for comparison"
     )
     seed: int = Field(default=0, ge=0, description="of every random draw; a trace needs none")

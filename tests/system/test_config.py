@@ -95,7 +95,7 @@ def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
         ),
         ({"workload.tokens": "0"}, "run test: workload.tokens = 0: must be a whole number >= 1"),
         ({"workload.tokens": "many"}, "run test: workload.tokens = 'many': must be a whole number"),
-        ({"scheme": "magic"}, "run test: scheme = 'magic': must be 'npu-ar', 'sync', 'async',"),
+        ({"scheme": "magic"}, "run test: scheme = 'magic': must be 'gpu-ar', 'gpu-sd', 'npu-ar',"),
         (
             {"draft.rule": "guess"},
             "run test: draft.rule = 'guess': must be one of fixed, hf-heuristic, hf-confidence",
@@ -105,7 +105,7 @@ def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
         ({"draft.gama": "1"}, "unknown key draft.gama; did you mean draft.gamma?"),
         ({"draft.h": "1"}, "unknown key draft.h; known here: k_max, min_len, keep_tripping_token"),
         ({"draft.lambda0": "1.5"}, "draft.lambda0 = 1.5: must be a finite number >= 0 and <= 1"),
-        ({"baseline": "None"}, "baseline = 'None': must be 'npu-ar', 'sync', 'async', 'async-edc'"),
+        ({"baseline": "None"}, "baseline = 'None': must be 'gpu-ar', 'gpu-sd', 'npu-ar', 'npu-sd'"),
         ({"edc.recheck": "no"}, "edc.recheck = 'no': must be true or false"),
         ({"workload.tokens": "1.5"}, "workload.tokens = 1.5: must be a whole number >= 1"),
         ({"name": "x" * 201}, "is no folder name"),

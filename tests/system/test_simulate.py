@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ahasd import UserError
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.lockstep import LockstepEngine
-from ahasd.system.config import SCHEMES, load_config
+from ahasd.system.config import load_config
 from ahasd.system.schemes.npu import NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
 from ahasd.system.schemes.preverify import Preverification
@@ -205,8 +205,9 @@ def test_lockstep_gives_the_same_run(monkeypatch):
     assert same(locked) == same(run(short))
 
 
-def test_the_main_configuration_compares_five_schemes_on_the_shipped_trace():
-    found = {scheme: metrics(run({"scheme": scheme}, name="default")) for scheme in SCHEMES}
+def test_the_main_configuration_compares_schemes_on_the_shipped_trace():
+    schemes = ("npu-ar", "sync", "async", "async-edc", "ahasd")
+    found = {scheme: metrics(run({"scheme": scheme}, name="default")) for scheme in schemes}
     # Decoding alone: the prompt, and one pass a token. LLaMA2-13B in INT8 with FP16 keys and
     # values, read at 0.9 x 51.2 GB/s: 12.85 GB + 0.82 MB x context of none, then of 38 to 1061.
     body, kv = 12_851_281_920, 2 * 2 * 40 * 5120
@@ -227,7 +228,9 @@ def test_a_token_must_fit_the_wires(monkeypatch, build_trace):
     config = load_config("test", {"workload.tokens": 3})
     for vocabulary in (2**18, 2**18 + 1):
         made = build_trace([([1, 2, 3], [[1], [2], [3]])], vocab_size=vocabulary)
-        monkeypatch.setattr("ahasd.system.simulate.load_trace", lambda name, made=made: made)
+        monkeypatch.setattr(
+            "ahasd.system.simulate.open_trace", lambda name, made=made, seed=0: made
+        )
         if vocabulary == 2**18:
             prepare(config)
         else:
