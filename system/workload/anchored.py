@@ -7,21 +7,21 @@ import numpy as np
 import numpy.typing as npt
 
 
-def runs(right: npt.NDArray[np.bool_], rows: int, k_max: int) -> npt.NDArray[np.int64]:
+def runs(right: npt.NDArray[np.bool_], k_max: int) -> npt.NDArray[np.int64]:
     """Return how many leading tokens of each rollout are right.
 
     Parameters
     ----------
     right : numpy.ndarray of bool, shape (requests, rows + k_max - 1)
         Whether the draft's first token after the committed prefix is the target's.
-    rows, k_max : int
-        Anchors of a request and steps of a rollout, each at least 1.
+    k_max : int
+        Steps of a rollout, at least 1.
 
     Returns
     -------
     numpy.ndarray of int, shape (requests, rows), values 0..k_max
     """
-    windows = np.lib.stride_tricks.sliding_window_view(right, k_max, axis=1)[:, :rows]
+    windows = np.lib.stride_tricks.sliding_window_view(right, k_max, axis=1)
     return np.logical_and.accumulate(windows, axis=2).sum(axis=2)
 
 

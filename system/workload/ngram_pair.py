@@ -94,7 +94,7 @@ def ngram_trace(coupling: str, *, seed: int, size: Size, source: str) -> Trace:
     ]
     y = np.stack([each.y for each in played])
     tok = np.stack([each.tok for each in played])
-    run = runs(tok[:, :, 0] == y, size.tokens, size.k_max)
+    run = runs(tok[:, :, 0] == y, size.k_max)
     statistics = np.stack([each.statistics for each in played])
     h_nats, p_tok, p_top1, p_top2 = (
         rollouts(statistics[..., column].astype(np.float16), run).reshape(-1, size.k_max)

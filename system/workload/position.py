@@ -41,7 +41,7 @@ def by_position(trace: Trace) -> Trace:
         rows = slice(request.first_row, request.first_row + request.length)
         # Behind the end nothing is right; a timed chain never goes there.
         behind = (0, trace.k_max - 1)
-        run = runs(np.pad(right[rows], behind)[None], request.length, trace.k_max)
+        run = runs(np.pad(right[rows], behind)[None], trace.k_max)
         for name, values in columns.items():
             if values.ndim == 1:
                 parts[name].append(values[rows])

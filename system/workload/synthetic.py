@@ -103,7 +103,7 @@ def synthesise(
     tok = (y[:, :, None] + 1 + others.astype(np.int64)) % vocab_size  # never y
     tok[:, :, 0] = np.where(right, y, tok[:, :, 0])
     top1 = _top1(entropy, normal(seed, "top1", *places))
-    run = runs(right, size.tokens, size.k_max)
+    run = runs(right, size.k_max)
 
     def column(values: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
         return rollouts(values.astype(dtype), run).reshape(-1, size.k_max)

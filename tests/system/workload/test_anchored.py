@@ -6,11 +6,11 @@ from ahasd.system.workload.anchored import rollouts, runs
 
 def test_runs_count_right_tokens_up_to_the_first_wrong_one():
     right = np.array([[1, 1, 0, 1, 1, 1], [0, 0, 1, 1, 0, 1]], bool)
-    assert runs(right, rows=4, k_max=3).tolist() == [[2, 1, 0, 3], [0, 0, 2, 1]]
+    assert runs(right, k_max=3).tolist() == [[2, 1, 0, 3], [0, 0, 2, 1]]
 
 
 def test_single_steps_are_right_or_not():
-    assert runs(np.array([[1, 0]], bool), rows=2, k_max=1).tolist() == [[1, 0]]
+    assert runs(np.array([[1, 0]], bool), k_max=1).tolist() == [[1, 0]]
 
 
 def test_a_rollout_walks_the_committed_path_and_then_follows_its_first_wrong_token():
