@@ -194,6 +194,8 @@ def _matrix(
     labels = configurations or list(matrix.ABLATION)
     wanted = matrix.cells(pairs or matrix.PAIRS, rules or matrix.RULES, labels, seeds)
     check_place(folder)
+    for cell in wanted:
+        matrix.resolved(cell, config, settings)  # refuses what is wrong before anything is shown
     done = 0
     with token_progress("cells", len(wanted)) as progress:
 
