@@ -8,6 +8,7 @@ from ahasd.system.drafting.adaedl import AdaEdl
 from ahasd.system.drafting.base import Drafting
 from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.drafting.svip import Svip
+from ahasd.system.workload.presets import PRESETS
 from ahasd.system.workload.replay import replay
 from ahasd.system.workload.schema import COLUMNS
 from ahasd.system.workload.trace import load_trace
@@ -54,3 +55,22 @@ def test_the_document_prints_what_a_replay_gives(label, rule, shipped):
         f"| {result.acceptance_length:.2f} | {result.verification_rate:.3f} "
         f"| {result.discard_rate:.3f} |\n"
     ) in DOCUMENT
+
+
+def test_the_document_lists_every_preset_with_its_parameters_and_its_evidence():
+    rows = re.findall(
+        r"^\| `([^`]+)` \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| (\w+) \|$",
+        DOCUMENT,
+        re.MULTILINE,
+    )
+    assert rows == [
+        (
+            each.name,
+            f"{each.model.certain:.2f}",
+            f"{each.model.mean_nats:.2f}",
+            f"{each.model.kappa_per_nat:.2f}",
+            f"{each.model.alpha:.3f}",
+            each.evidence,
+        )
+        for each in PRESETS.values()
+    ]
