@@ -17,6 +17,7 @@ from ahasd.rtl.aau.params import AauParams
 from ahasd.system.devices import nonlinear
 from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.dram.commands import Op
+from ahasd.system.devices.dram.engine import RefreshOverdueError
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.sharing import Arbiter, FastSharer, Lane, share
 from ahasd.system.devices.dram.sharing_kernel import NEVER_CYCLES
@@ -252,8 +253,15 @@ class CommandDevices:
             "target": (self.target_shape, self._target_ranks),
         }[which]
         model = PimModel(self.platform, self.timing, shape, ranks, tokens=tokens)
-        for stream in (model.exchange, model.weights):
-            self._simulated[0] += stream.simulated_commands
+        try:
+            for stream in (model.exchange, model.weights):
+                self._simulated[0] += stream.simulated_commands
+        except RefreshOverdueError as error:
+            raise UserError(
+                f"{shape.name} on {self.platform.name}: a row of multiply-accumulates of"
+                f" {tokens} tokens takes longer than a refresh can be put off: choose more"
+                " platform.pim.gops or platform.pim.bandwidth_gb_s"
+            ) from error
         return model
 
     def _pim_task(self, which: str, tokens: int, context: int) -> Task:

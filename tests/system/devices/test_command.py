@@ -166,3 +166,13 @@ def test_rates_beside_each_other_are_shares_and_played_once():
     played = devices.simulated_commands
     assert devices.rates(reads, weights) == rates
     assert devices.simulated_commands == played
+
+
+def test_a_unit_too_slow_for_the_refreshes_is_refused_in_one_line():
+    # 512 multiply-accumulates at 0.5 a ns are 1.02 us; 64 columns of a row 65 us, and a refresh
+    # can be put off by eight intervals of 3.9 us.
+    platform = load_platform("mobile-paper", {"pim.gops": 1.0})
+    shapes = load_model("llama2-7b"), load_model("llama2-13b")
+    devices = CommandDevices(platform, *shapes, rank_map(platform, *shapes, 256))
+    with pytest.raises(UserError, match=r"longer than a refresh can be put off: choose more"):
+        devices.draft(128)
