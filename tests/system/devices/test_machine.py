@@ -46,8 +46,9 @@ def make():
         ends: list[tuple[str, int]] = []
 
         def begin(user, *phases, label=None):
-            done = lambda: ends.append((label or user, kernel.now_ps))  # noqa: E731
-            return machine.begin(user, task(*phases), done)
+            return machine.begin(
+                user, task(*phases), lambda: ends.append((label or user, kernel.now_ps))
+            )
 
         return SimpleNamespace(kernel=kernel, machine=machine, ends=ends, begin=begin, memory=gives)
 
