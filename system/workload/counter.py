@@ -30,7 +30,7 @@ def bits(seed: int, label: str, *indices: npt.ArrayLike) -> npt.NDArray[np.uint6
     start = blake2b(f"{seed} {label}".encode(), digest_size=8).digest()
     state = np.asarray(int.from_bytes(start, "little"), np.uint64)
     for index in indices:
-        state = _mix(state ^ _mix(np.asarray(index, np.uint64)))
+        state = _mix(state ^ np.asarray(index, np.uint64))
     return state
 
 

