@@ -11,10 +11,14 @@ from ahasd.rtl.configs import UNITS
 from ahasd.rtl.draftctl.params import DraftctlParams
 from ahasd.sim.draftctl import DraftLengthControl
 from ahasd.sim.registry import Backend, make_engine
+from ahasd.system.config import load_config
 from ahasd.system.drafting.base import Outcome
-from ahasd.system.drafting.hardware import in_hardware
+from ahasd.system.drafting.hardware import HardwareDrafting, in_hardware
+from ahasd.system.drafting.options import RuleOptions
 from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.drafting.saddle import Saddle
+from ahasd.system.simulate import prepare, simulate
+from ahasd.system.stats import metrics
 from ahasd.system.workload.replay import replay
 
 ANY = TypeAdapter(AnyRuleOptions)
@@ -157,3 +161,39 @@ def test_a_batch_longer_than_the_unit_counts_is_refused():
     assert build({"rule": "svip", "k_max": 7}, params=small).k_max == 7
     with pytest.raises(UserError, match=r"k_max = 8 is longer .* 7 tokens: lower it"):
         build({"rule": "svip", "k_max": 8}, params=small)
+
+
+class InHardware:
+    """Options of a rule that the unit decides."""
+
+    def __init__(self, options: RuleOptions, backend: Backend) -> None:
+        self.k_max = options.k_max
+        self.built: list[HardwareDrafting] = []
+        self._options = options
+        self._backend: Backend = backend
+
+    def build(self, seed: int) -> HardwareDrafting:
+        self.built.append(in_hardware(self._options.build(seed), control(self._backend)))
+        return self.built[-1]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("rule", ["fixed", "adaedl", "specdecpp"])
+def test_whole_runs_are_equal_on_golden_and_rtl_and_on_software_where_no_decision_differs(
+    rule, keep
+):
+    overrides = {"draft.rule": rule, "draft.keep_tripping_token": keep}
+    config = load_config("test", {"memory.fidelity": "analytic", **overrides})
+    trace, ranks = prepare(config)
+    found = []
+    for backend in ("golden", "rtl"):
+        options = InHardware(config.draft, backend)
+        run = simulate(config.model_copy(update={"draft": options}), trace, ranks)
+        (drafting,) = options.built
+        # A token that was dropped is decided on twice.
+        assert drafting.decided >= run.ledger.drafted
+        found.append((metrics(run), drafting.decided, drafting.differing))
+    golden, rtl = found
+    assert golden == rtl
+    figures, _, differing = golden
+    assert differing or figures == metrics(simulate(config, trace, ranks))
