@@ -117,6 +117,14 @@ def test_smaller_traces_are_the_beginning_of_larger_ones(traces):
     assert (small.h_nats == large.h_nats[rows][:, :3]).all()
 
 
+def test_seeds_give_other_prompts_and_other_samples():
+    size = Size(requests=2, tokens=20, k_max=2)
+    for coupling in COUPLINGS:
+        first, other = (open_trace(f"ngram:{coupling}", seed=seed, size=size) for seed in (0, 1))
+        assert (first.y != other.y).any()
+        assert other.header["seed"] == 1
+
+
 def test_the_pair_is_the_same_in_every_process(traces):
     code = (
         "from ahasd.system.workload.source import open_trace;"
