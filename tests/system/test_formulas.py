@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of constant step times and independent acceptance against the closed forms."""
 
+from typing import cast
+
 import pytest
 
 from ahasd.system.config import load_config
 from ahasd.system.devices.closed_forms import async_rate, oracle_rate, sync_rate
+from ahasd.system.devices.pool import DevicePool
 from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.model import load_model
 from ahasd.system.simulate import prepare, simulate
@@ -62,7 +65,8 @@ def rate(draft_ps, alpha, seeds, **settings):
             },
         )
         trace, ranks = prepare(config)
-        time_ps += simulate(config, trace, ranks, pool=Constant(draft_ps)).time_ps
+        pool = cast(DevicePool, Constant(draft_ps))
+        time_ps += simulate(config, trace, ranks, pool=pool).time_ps
     return seeds * TOKENS * 10**12 / time_ps
 
 

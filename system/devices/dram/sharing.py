@@ -7,7 +7,8 @@ Lanes on one rank take turns, a segment at a time, since a rank whose banks comp
 reads. A rank is refreshed when it is due, at the next boundary of the segments of its lane.
 
 What follows depends only on the state of the channel and on where each lane stands. Once both have
-been seen before, everything since then repeats, and the rates of the lanes are exact.
+been seen before, everything since then repeats, and the rates of the lanes are exact. Long patterns
+hardly ever come to that in reasonable time; then the rates are means over many refreshes.
 """
 
 from abc import ABC, abstractmethod
