@@ -121,6 +121,10 @@ class Hardware(TomlModel):
         default="small",
         description="sizes of the units: paper or small; test is too small for packaged traces",
     )
+    draftctl: bool = Field(
+        default=False,
+        description="the draft-length control ends the batches, with quantised statistics",
+    )
 
     @model_validator(mode="after")
     def _configuration_exists(self) -> "Hardware":
@@ -259,6 +263,9 @@ class Backend(TomlModel):
     host: BackendName = Field(default="golden", description="see backend.edc")
     queues: BackendName = Field(default="golden", description="see backend.edc")
     tvc: BackendName = Field(default="golden", description="see backend.edc")
+    draftctl: BackendName = Field(
+        default="rtl", description="what runs the draft-length control, if hardware.draftctl"
+    )
     skip: bool = Field(default=True, description="skip the cycles in which a unit rests")
     lockstep: bool = Field(default=False, description="compare every cycle with the golden model")
 

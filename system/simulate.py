@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ahasd import UserError
+from ahasd.rtl.configs import UNITS
 from ahasd.rtl.host.map import Kind
 from ahasd.rtl.host.registers import REGISTERS
 from ahasd.sim.ahasd import AhasdTop
 from ahasd.sim.clocked import Clock, Cycles
+from ahasd.sim.draftctl import DraftLengthControl
 from ahasd.sim.kernel import Kernel
 from ahasd.sim.registry import make_engine
 from ahasd.system.config import DECODERS, HARDWARE_SCHEMES, RunConfig
@@ -20,6 +22,8 @@ from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Machine, Rates
 from ahasd.system.devices.pool import DevicePool
+from ahasd.system.drafting.base import Drafting
+from ahasd.system.drafting.hardware import HardwareDrafting, in_hardware
 from ahasd.system.energy.table import load_energy
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import HardwareLink, Measurements
@@ -73,6 +77,9 @@ class Outcome:
         What the TVC was told.
     counters
         The hardware's own counters at the end, by register.
+    draft_control
+        Decisions of the draft-length control, and those that software would have made otherwise;
+        None without it.
     """
 
     config: RunConfig
@@ -90,6 +97,7 @@ class Outcome:
     cycles: dict[str, Cycles]
     measurements: Measurements
     counters: dict[str, int]
+    draft_control: tuple[int, int] | None = None
 
 
 def _longest_context(stream: TargetStream) -> int:
@@ -126,7 +134,7 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     load_energy(config.energy).check_memory(timing.name, timing.row_bytes)
     if config.scheme in HARDWARE_SCHEMES:
         _check_hardware(config, trace)
-    config.draft.build(config.seed)
+    _drafting(config, Path())
     return trace, ranks
 
 
@@ -184,7 +192,7 @@ def simulate(
     ledger = Ledger()
     emitter = Emitter(kernel, stream, progress)
     playback = config.workload.playback
-    top = link = pim = None
+    top = link = pim = drafting = None
     if config.scheme in DECODERS:
         decoder = NpuDecoder(kernel, stream, devices, machine, ledger, emitter, playback=playback)
         npu_activity = decoder.activity
@@ -210,6 +218,7 @@ def simulate(
             bonus=verification.bonus,
         )
         npu_activity = npu.activity
+        drafting = _drafting(config, lockstep_folder)
         preverification = None
         if config.scheme == "ahasd" and isinstance(link, HardwareLink):
             preverification = Preverification(
@@ -230,7 +239,7 @@ def simulate(
             devices,
             machine,
             ledger,
-            config.draft.build(config.seed),
+            drafting,
             link,
             Prefiller(kernel, stream, devices, machine, ledger, npu.activity, drafts=True),
             playback=playback,
@@ -270,6 +279,9 @@ def simulate(
         cycles=cycles,
         measurements=link.measurements if isinstance(link, HardwareLink) else Measurements(),
         counters=counters,
+        draft_control=(drafting.decided, drafting.differing.total())
+        if isinstance(drafting, HardwareDrafting)
+        else None,
     )
     _check(outcome, stream, emitter.tokens)
     return outcome
@@ -279,6 +291,20 @@ def _clocks(config: RunConfig) -> tuple[Clock, Clock]:
     """Return the clocks of PIM and NPU."""
     pim, npu = config.platform.pim, config.platform.npu
     return Clock(pim.period_ps, pim.phase_ps), Clock(npu.period_ps, npu.phase_ps)
+
+
+def _drafting(config: RunConfig, lockstep_folder: Path) -> Drafting:
+    """Return the drafting rule, in hardware if that is asked for."""
+    drafting = config.draft.build(config.seed)
+    if not config.hardware.draftctl:
+        return drafting
+    params = UNITS["draftctl"].configurations["paper"]
+    backend = config.backend
+    lockstep = backend.lockstep and backend.draftctl != "golden"
+    engine = make_engine(
+        "draftctl", params, backend.draftctl, lockstep=lockstep_folder if lockstep else None
+    )
+    return in_hardware(drafting, DraftLengthControl(engine, params))
 
 
 def _top(config: RunConfig, kernel: Kernel, lockstep_folder: Path) -> AhasdTop:

@@ -103,6 +103,9 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
         found["edc"] = _edc(ledger)
     if outcome.config.scheme == "ahasd":
         found["tvc"] = _tvc(outcome)
+    if outcome.draft_control:
+        decided, differing = outcome.draft_control
+        found["draft_control"] = {"decisions": decided, "differing_from_software": differing}
     if outcome.counters:
         found["counters"] = dict(outcome.counters)
     return found
