@@ -6,8 +6,8 @@ matrix arithmetic, weight load of the arrays.
 
 Not charged: non-linear operators and their round trips, writes of keys and values, refresh and row
 changes beyond the platform's efficiency factors, contention between NPU and PIM for
-channels and ranks, task switches, and the arithmetic of attention scores. The last makes grouped
-heads look better than they are where a PIM unit is limited by its multipliers.
+channels and ranks, task switches, and, but for pre-verifications, the arithmetic of attention. The
+last makes grouped heads look better than they are where a PIM unit is limited by its multipliers.
 """
 
 from fractions import Fraction
@@ -106,7 +106,9 @@ class AnalyticDevices:
     def preverify_ps(self, rows: int, context: int) -> int:
         """Return the time of a pre-verification in the target model's ranks, ps.
 
-        Weights are read once for all rows, each of which takes a multiply-accumulate a weight.
+        Weights, keys and values are read once for all rows. Each row takes a multiply-accumulate a
+        weight, and as many for scores and mix as there are query heads; one of two bytes counts as
+        two.
 
         Parameters
         ----------
@@ -125,11 +127,11 @@ class AnalyticDevices:
         if not self.tlm_ranks:
             raise ValueError("tlm_ranks = 0: there are no ranks to pre-verify on")
         _check_context(context)
-        read = self.target_shape.read_bytes(context, self.platform.kv_bytes)
-        return max(
-            _time_ps(read, self._preverify_read),
-            _time_ps(self.target_shape.bytes_per_pass * rows, self._preverify_mac),
-        )
+        shape, kv_bytes = self.target_shape, self.platform.kv_bytes
+        read = shape.read_bytes(context, kv_bytes)
+        queries = shape.heads // shape.kv_heads
+        macs = shape.bytes_per_pass + queries * context * shape.kv_bytes_per_token(kv_bytes)
+        return max(_time_ps(read, self._preverify_read), _time_ps(macs * rows, self._preverify_mac))
 
     def pass_ps(self, rows: int, context: int) -> int:
         """Return the time of one NPU pass, ps.
