@@ -48,6 +48,7 @@ def test_it_prints_tables_and_leaves_figures_and_plots(capsys, tmp_path):
     assert files(tmp_path, "runs/devices-fast") == ["devices.json"]
 
 
+@pytest.mark.slow
 def test_without_matplotlib_there_are_tables_and_one_line(capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(SMALL) == 0

@@ -70,15 +70,21 @@ def rate(draft_ps, alpha, seeds, **settings):
     return seeds * TOKENS * 10**12 / time_ps
 
 
-@pytest.mark.parametrize(("alpha", "k"), [(0.75, 4), (0.75, 8), (0.9, 5), (0.5, 2)])
-@pytest.mark.parametrize("draft_ps", [5 * 10**9, 4 * 10**10])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("alpha", "k"),
+    [(0.75, 4), *(pytest.param(*each, marks=SLOW) for each in ((0.75, 8), (0.9, 5), (0.5, 2)))],
+)
+@pytest.mark.parametrize("draft_ps", [5 * 10**9, pytest.param(4 * 10**10, marks=SLOW)])
 def test_taking_turns_gives_the_rate_of_leviathan_and_others(alpha, k, draft_ps):
     found = rate(draft_ps, alpha, 4, **{"scheme": "sync", "draft.rule": "fixed", "draft.k": k})
     assert found == pytest.approx(sync_rate(alpha, k, draft_ps / 1e12, PASS_S), rel=0.03)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 0.75])
-@pytest.mark.parametrize("draft_ps", [5 * 10**9, 14 * 10**9])
+@pytest.mark.parametrize("alpha", [pytest.param(0.5, marks=SLOW), 0.75])
+@pytest.mark.parametrize("draft_ps", [pytest.param(5 * 10**9, marks=SLOW), 14 * 10**9])
 def test_stopping_before_the_first_wrong_token_gives_the_rate_of_the_oracle(alpha, draft_ps):
     found = rate(draft_ps, alpha, 4, **{"scheme": "sync", "draft.rule": "oracle"})
     draft_s = draft_ps / 1e12
@@ -87,7 +93,6 @@ def test_stopping_before_the_first_wrong_token_gives_the_rate_of_the_oracle(alph
     # At 16 tokens it ends in any case, which alpha ** 16, 1 % at most, would pass.
     with_it = 1 / (1 / expected + (1 - alpha) ** 2 * draft_s)
     assert found == pytest.approx(with_it, rel=0.03)
-    assert found == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.slow

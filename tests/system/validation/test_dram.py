@@ -7,6 +7,9 @@ from ahasd.system.validation import dram
 from ahasd.system.validation.rows import ALLOWED, Row
 
 
+pytestmark = pytest.mark.slow  # the record's quick rows are always checked
+
+
 @pytest.fixture(scope="module")
 def few():
     """Every case with a tenth of the requests."""

@@ -14,6 +14,9 @@ TIMING = replace(load_timing("lpddr5-6400"), ranks=1)
 REFRESHED = 1 - 280 / 3906
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def found():
     return {(each.pattern, each.read_share, each.mapping): each for each in bandwidth_table(TIMING)}

@@ -55,6 +55,7 @@ def test_without_contention_there_is_no_table_of_it(report, report_of, monkeypat
     assert len(tables(alone)) == len(tables(report)) - 1
 
 
+@pytest.mark.slow
 def test_plots_are_drawings_with_their_labels_and_the_same_each_time(report, tmp_path):
     paths = write_plots(report, tmp_path)
     assert [path.name for path in paths] == [f"{name}.svg" for name in PLOTS]
