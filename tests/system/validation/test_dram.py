@@ -6,7 +6,6 @@ import pytest
 from ahasd.system.validation import dram
 from ahasd.system.validation.rows import ALLOWED, Row
 
-
 pytestmark = pytest.mark.slow  # the record's quick rows are always checked
 
 
