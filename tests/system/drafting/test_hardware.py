@@ -193,7 +193,12 @@ def test_whole_runs_are_equal_on_golden_and_rtl_and_on_software_where_no_decisio
         (drafting,) = options.built
         # A token that was dropped is decided on twice.
         assert drafting.decided >= run.ledger.drafted
-        found.append((metrics(run), drafting.decided, drafting.differing))
+        figures = metrics(run)
+        assert figures.pop("draft_control") == {
+            "decisions": drafting.decided,
+            "differing_from_software": drafting.differing.total(),
+        }
+        found.append((figures, drafting.decided, drafting.differing))
     golden, rtl = found
     assert golden == rtl
     figures, _, differing = golden
