@@ -26,7 +26,7 @@ from rich.table import Table
 from ahasd.gen.emit import write
 from ahasd.rtl.configs import UNITS
 from ahasd.system.compare import ablation, ablation_table, tvc_table
-from ahasd.system.config import SCHEMES, RunConfig, Scheme, load_config
+from ahasd.system.config import RunConfig, load_config
 from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.pool import DevicePool
@@ -36,6 +36,7 @@ from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document, provenance
+from ahasd.system.schemes.names import SCHEMES, Scheme
 from ahasd.system.simulate import Outcome, prepare, simulate
 from ahasd.system.stats import metrics
 from ahasd.system.validation.record import markdown as validation_markdown

@@ -9,11 +9,11 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-from ahasd.system.config import ONE_DEVICE
 from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.energy.account import EnergyAccount, Fate
 from ahasd.system.energy.report import check_floor, report
 from ahasd.system.energy.table import load_energy
+from ahasd.system.schemes.names import ONE_DEVICE
 from ahasd.system.simulate import Outcome
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from rich.table import Table
 
-from ahasd.system.config import BackendName, RunConfig, Scheme
+from ahasd.system.config import BackendName, RunConfig
 from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.pool import DevicePool
+from ahasd.system.schemes.names import Scheme
 from ahasd.system.simulate import Outcome, simulate
 from ahasd.system.stats import cycle_account, flat, metrics
 from ahasd.system.workload.trace import Trace

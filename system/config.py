@@ -20,6 +20,7 @@ from ahasd.system.devices.gpu import Gpu
 from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
+from ahasd.system.schemes.names import HARDWARE_SCHEMES, Baseline, Scheme
 from ahasd.system.schemes.npu import Bonus, Take
 from ahasd.system.toml import (
     TomlModel,
@@ -32,50 +33,6 @@ from ahasd.system.toml import (
 from ahasd.system.workload.playback import Playback
 from ahasd.system.workload.source import is_made
 from ahasd.system.workload.trace import packaged_traces
-
-Scheme = Literal[
-    "gpu-ar",
-    "gpu-sd",
-    "npu-ar",
-    "npu-sd",
-    "pim-ar",
-    "pim-sd",
-    "sync",
-    "async",
-    "async-edc",
-    "ahasd",
-]
-Baseline = Literal[
-    "gpu-ar",
-    "gpu-sd",
-    "npu-ar",
-    "npu-sd",
-    "pim-ar",
-    "pim-sd",
-    "sync",
-    "async",
-    "async-edc",
-    "ahasd",
-    "none",
-]
-SCHEMES: dict[Scheme, str] = {
-    "gpu-ar": "a GPU decodes alone, one token a pass",
-    "gpu-sd": "a GPU drafts a batch and verifies it",
-    "npu-ar": "the NPU decodes alone, one token a pass",
-    "npu-sd": "the NPU drafts a batch and verifies it",
-    "pim-ar": "the PIM decodes alone with all its ranks, one token a pass",
-    "pim-sd": "the PIM drafts a batch and verifies it, with all its ranks",
-    "sync": "the PIM drafts a batch and waits for its verdict",
-    "async": "the PIM drafts ahead without control",
-    "async-edc": "the PIM drafts ahead as far as the EDC lets it",
-    "ahasd": "the same, and the PIM pre-verifies where the TVC finds time for it",
-}
-HARDWARE_SCHEMES: tuple[Scheme, ...] = ("async", "async-edc", "ahasd")
-"""Schemes that run on the control hardware."""
-DECODERS: tuple[Scheme, ...] = ("gpu-ar", "npu-ar", "pim-ar")
-"""Schemes without a draft model."""
-ONE_DEVICE: tuple[Scheme, ...] = ("gpu-ar", "gpu-sd", "npu-sd", "pim-ar", "pim-sd")
-"""Schemes in which one device does what NPU and PIM do in others."""
 
 BackendName = Literal["golden", "pysim", "rtl"]
 

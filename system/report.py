@@ -6,8 +6,8 @@ from typing import Any
 from rich.table import Table
 
 from ahasd.rtl.aau.params import AauParams
-from ahasd.system.config import HARDWARE_SCHEMES
 from ahasd.system.energy.table import LEVELS
+from ahasd.system.schemes.names import HARDWARE_SCHEMES
 from ahasd.system.stats import FATES, flat
 
 ROWS = (

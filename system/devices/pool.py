@@ -3,13 +3,14 @@
 
 import json
 
-from ahasd.system.config import ONE_DEVICE, RunConfig
+from ahasd.system.config import RunConfig
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.command import CommandDevices
 from ahasd.system.devices.dram.sharing import Arbiter
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.placement import on_gpu, on_npu, on_pim
+from ahasd.system.schemes.names import ONE_DEVICE
 
 _DETERMINED_BY = ("memory", "nonlinear", "platform", "dlm", "tlm")
 

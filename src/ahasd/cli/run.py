@@ -8,27 +8,15 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from ahasd.cli.options import assignments, merged, whole
-
-SchemeName = Literal[
-    "gpu-ar",
-    "gpu-sd",
-    "npu-ar",
-    "npu-sd",
-    "pim-ar",
-    "pim-sd",
-    "sync",
-    "async",
-    "async-edc",
-    "ahasd",
-]  # written out: the command line starts before the configuration is read
+from ahasd.system.schemes.names import Baseline, Scheme
 
 
 def run(
     config: str = "default",
     /,
     *,
-    scheme: SchemeName | None = None,
-    baseline: SchemeName | Literal["none"] | None = None,
+    scheme: Scheme | None = None,
+    baseline: Baseline | None = None,
     rule: str | None = None,
     tokens: Annotated[int | None, Parameter(converter=whole)] = None,
     trace: str | None = None,
@@ -121,7 +109,7 @@ def run(
     from rich.console import Console
 
     from ahasd.cli.progress import token_progress
-    from ahasd.system.config import Scheme, load_config
+    from ahasd.system.config import load_config
     from ahasd.system.devices.pool import DevicePool
     from ahasd.system.report import table
     from ahasd.system.results import check_folder, document, write_folder
