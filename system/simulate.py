@@ -15,7 +15,7 @@ from ahasd.sim.clocked import Clock, Cycles
 from ahasd.sim.draftctl import DraftLengthControl
 from ahasd.sim.kernel import Kernel
 from ahasd.sim.registry import make_engine
-from ahasd.system.config import DECODERS, HARDWARE_SCHEMES, RunConfig
+from ahasd.system.config import RunConfig
 from ahasd.system.devices.capacity import RankMap, plan_ranks, rank_map, shared_ranks
 from ahasd.system.devices.command import CommandDevices, memory_timing
 from ahasd.system.devices.dram.timing import load_timing
@@ -29,6 +29,7 @@ from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import HardwareLink, Measurements
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import AlwaysGo, IdealLink
+from ahasd.system.schemes.names import DECODERS, HARDWARE_SCHEMES
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
 from ahasd.system.schemes.prefill import Prefiller
@@ -124,12 +125,18 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     models = config.dlm, config.tlm
     if config.scheme.startswith("gpu"):
         ranks = plan_ranks(platform, *models, context)
+        DevicePool().of(config, ranks)  # refuses what the GPU does not hold
     elif config.scheme.startswith("pim"):
         ranks = shared_ranks(platform, *models, context)
     else:
         ranks = rank_map(platform, *models, context, platform.offload)
     if config.memory.fidelity == "command":
         memory_timing(platform)
+    elif ranks.target.spilled_bytes:
+        raise UserError(
+            "platform.offload holds a part of the target, which rates know nothing of: choose"
+            ' memory.fidelity = "command"'
+        )
     timing = load_timing(platform.dram)
     load_energy(config.energy).check_memory(timing.name, timing.row_bytes)
     if config.scheme in HARDWARE_SCHEMES:

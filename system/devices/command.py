@@ -86,8 +86,6 @@ class CommandDevices:
         The platform's memory is unknown or has other channels or ranks than the platform.
     """
 
-    fidelity = "command"
-
     def __init__(
         self,
         platform: Platform,

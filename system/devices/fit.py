@@ -58,7 +58,7 @@ class MemoryFit:
             f"{size_text(self.total_bytes)} missing (weights, and keys/values of "
             f"{self.context_tokens} tokens; usable {size_text(self.usable_bytes)}); "
         )
-        remedy = "choose smaller models, a shorter context or an offload tier"
+        remedy = "choose smaller models, a shorter context or an offload tier (gpu.offload = true)"
         if offload:
             spillable = min(
                 offload.capacity_bytes, sum(share.weight_bytes for share in self.shares)

@@ -2,6 +2,7 @@
 """Both models on one device that drafts and verifies by turns: NPU, PIM or GPU."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from ahasd.system.devices.analytic import AnalyticDevices
@@ -122,7 +123,8 @@ def on_gpu(
         # What does not fit is the target's: the draft model runs more often.
         over = spilled if shape is target_shape else 0
         timed = gpu.forward(shape, rows, cached, kv_bytes=kv_bytes, spilled_bytes=over)
-        events = pass_events(platform, shape, rows, cached) + Events(host_bytes=over)
+        events = pass_events(platform, shape, rows, cached)
+        events = replace(events, read_bytes=events.read_bytes - over, host_bytes=over)
         return Task(phases=(Phase(name="kernels", compute_ps=timed.total_ps),), events=events)
 
     def prefill(rows: int, drafts: bool) -> Task:

@@ -224,6 +224,24 @@ def test_the_main_configuration_compares_schemes_on_the_shipped_trace():
         ] == pytest.approx(1)
 
 
+def test_what_a_gpu_does_not_hold_is_refused_before_anything_runs():
+    config = load_config("default", {"scheme": "gpu-sd", "workload.tokens": 8})
+    with pytest.raises(UserError, match=r"do not fit on rtx4090-laptop: .* \(gpu.offload = true\)"):
+        prepare(config)
+    asked = load_config(
+        "default", {"scheme": "gpu-sd", "workload.tokens": 8, "gpu.offload": "true"}
+    )
+    assert prepare(asked)
+
+
+def test_rates_refuse_weights_on_a_slower_tier():
+    offload = {"platform.offload.bandwidth_gb_s": 4.0, "platform.offload.capacity_bytes": 10**11}
+    pair = {"dlm": "palm-8b", "tlm": "palm-62b", "workload.tokens": 8, **offload}
+    assert prepare(load_config("default", pair))[1].target.spilled_bytes > 0
+    with pytest.raises(UserError, match=r"rates know nothing of: choose memory.fidelity"):
+        prepare(load_config("default", {**pair, "memory.fidelity": "analytic"}))
+
+
 def test_a_token_must_fit_the_wires(monkeypatch, build_trace):
     config = load_config("test", {"workload.tokens": 3})
     for vocabulary in (2**18, 2**18 + 1):
