@@ -130,6 +130,11 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
         ranks = shared_ranks(platform, *models, context)
     else:
         ranks = rank_map(platform, *models, context, platform.offload)
+    if config.scheme == "ahasd" and ranks.target.spilled_bytes:
+        raise UserError(
+            "scheme ahasd pre-verifies with the whole target in its ranks, and platform.offload"
+            " holds a part of it: choose another scheme, or a smaller pair"
+        )
     if config.memory.fidelity == "command":
         memory_timing(platform)
     elif ranks.target.spilled_bytes:

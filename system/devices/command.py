@@ -6,7 +6,8 @@ the units need. Of tasks that run side by side the rates come from playing the c
 the busiest channel under the arbiter (`dram.sharing`): a pair of kinds of work is played once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -251,21 +252,33 @@ class CommandDevices:
             "target": (self.target_shape, self._target_ranks),
         }[which]
         model = PimModel(self.platform, self.timing, shape, ranks, tokens=tokens)
-        try:
+        with self._told(model):
             for stream in (model.exchange, model.weights):
                 self._simulated[0] += stream.simulated_commands
-        except RefreshOverdueError as error:
-            raise UserError(
-                f"{shape.name} on {self.platform.name}: a row of multiply-accumulates of"
-                f" {tokens} tokens takes longer than a refresh can be put off: choose more"
-                " platform.pim.gops or platform.pim.bandwidth_gb_s"
-            ) from error
         return model
 
+    @contextmanager
+    def _told(self, model: PimModel) -> Iterator[None]:
+        """Tell the user what of a model the PIM cannot do: it follows from the configuration."""
+        try:
+            yield
+        except RefreshOverdueError as error:
+            raise UserError(
+                f"{model.shape.name} on {self.platform.name}: a row of multiply-accumulates of"
+                f" {model.tokens} tokens takes longer than a refresh can be put off: choose more"
+                " platform.pim.gops or platform.pim.bandwidth_gb_s"
+            ) from error
+        except ValueError as error:
+            raise UserError(f"{model.shape.name} on {self.platform.name}: {error}") from error
+
     def _pim_task(self, which: str, tokens: int, context: int) -> Task:
+        if context < 0:
+            raise ValueError(f"context = {context} must not be negative")
         model = self._model(which, tokens)
         label = f"{which} of {tokens}"
-        exchange, weights, attention = model.exchange, model.weights, model.attention(context)
+        exchange, weights = model.exchange, model.weights
+        with self._told(model):
+            attention = model.attention(context)
         self._simulated[0] += attention.simulated_commands
         bus = self._bus_traffic(model.ranks)
         phases = [

@@ -237,6 +237,9 @@ def test_what_a_gpu_does_not_hold_is_refused_before_anything_runs():
 def test_rates_refuse_weights_on_a_slower_tier():
     offload = {"platform.offload.bandwidth_gb_s": 4.0, "platform.offload.capacity_bytes": 10**11}
     pair = {"dlm": "palm-8b", "tlm": "palm-62b", "workload.tokens": 8, **offload}
+    with pytest.raises(UserError, match=r"pre-verifies with the whole target in its ranks"):
+        prepare(load_config("default", pair))
+    pair["scheme"] = "async"
     assert prepare(load_config("default", pair))[1].target.spilled_bytes > 0
     with pytest.raises(UserError, match=r"rates know nothing of: choose memory.fidelity"):
         prepare(load_config("default", {**pair, "memory.fidelity": "analytic"}))
