@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 import pytest
 
 from ahasd import UserError
 from ahasd.system import matrix
 from ahasd.system.matrix import Cell, cells, run_matrix, speed_table, speedup_table
+from ahasd.system.simulate import InvariantError
 
 BASE, SETTINGS = "test", {"workload.tokens": 12, "backend.ahasd": "golden"}
 PAIR = "tiny-draft:tiny-target"
@@ -95,9 +97,18 @@ def test_a_matrix_that_was_killed_goes_on_to_the_same_results(tmp_path):
     assert all(json.loads(text) in resumed for text in kept.values())
 
 
+def test_a_broken_invariant_ends_its_cell_alone(tmp_path, monkeypatch):
+    def simulate(config, *more, **options):
+        raise InvariantError("not lossless")
+
+    monkeypatch.setattr(matrix, "simulate", simulate)
+    found = run_matrix(wanted(("svip",), ("sync",)), BASE, SETTINGS, tmp_path, jobs=1)
+    assert [each["error"] for each in found] == ["not lossless"]
+
+
 def found(configuration, speed, pair=PAIR, seed=0):
     cell = Cell(pair=pair, rule="svip", configuration=configuration, seed=seed)
-    return {"cell": matrix.vars_of(cell), "metrics": {"throughput_tokens_s": speed}}
+    return {"cell": asdict(cell), "metrics": {"throughput_tokens_s": speed}}
 
 
 def cells_of(table):
