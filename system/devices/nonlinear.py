@@ -13,10 +13,11 @@ a vector is spread over ranks, each hands out a partial state of 32 bytes (maxim
 all get the merged one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from ahasd.rtl.aau.params import AauParams, Operation
+from ahasd.system.devices.groups import Group
 from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Npu
@@ -41,6 +42,9 @@ class Operator:
         Whether it goes to the NPU where there is no AAU; others travel with another, or need not.
     layers
         Times that the token meets it.
+    after, before
+        Groups that its vectors come from and go to; None for one that travels with another, and for
+        the token that is chosen.
     """
 
     operation: Operation
@@ -48,6 +52,8 @@ class Operator:
     length: int
     is_trip: bool = False
     layers: int = 1
+    after: Group | None = None
+    before: Group | None = None
 
     @property
     def elements(self) -> int:
@@ -79,7 +85,7 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
         raise ValueError(f"attended = {attended} must be at least 1: a token sees itself")
     width = shape.d_model
     norm = Operation(shape.norm)
-    norms = 1 if shape.parallel_block else 2
+    norms: list[tuple[Group, Group]] = [("ffn", "qkv"), ("projection", "ffn")]
     inner = shape.ffn_dim
     rows: list[Operator] = [
         *[
@@ -89,9 +95,11 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
                 length=width,
                 is_trip=True,
                 layers=shape.layers,
+                after=after,
+                before=before,
             )
-        ]
-        * norms,
+            for after, before in norms[: 1 if shape.parallel_block else 2]
+        ],
         Operator(operation=Operation.ADD, vectors=2, length=width, layers=shape.layers),
         Operator(
             operation=Operation.SOFTMAX,
@@ -99,6 +107,8 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
             length=attended,
             is_trip=True,
             layers=shape.layers,
+            after="attention",
+            before="attention",
         ),
         Operator(
             operation=Operation(shape.activation),
@@ -106,19 +116,31 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
             length=inner,
             is_trip=True,
             layers=shape.layers,
+            after="ffn",
+            before="ffn",
         ),
-        Operator(operation=norm, vectors=1, length=width, is_trip=True),
+        Operator(
+            operation=norm, vectors=1, length=width, is_trip=True, after="ffn", before="head"
+        ),
         Operator(
             operation=Operation.STATISTICS,
             vectors=1,
             length=shape.vocab,
             is_trip=True,
+            after="head",
         ),
     ]
     if not shape.learned_positions:
         rotated = (shape.heads + shape.kv_heads) * shape.head_dim
         rows.append(
-            Operator(operation=Operation.ROPE, vectors=1, length=rotated, layers=shape.layers)
+            Operator(
+                operation=Operation.ROPE,
+                vectors=1,
+                length=rotated,
+                layers=shape.layers,
+                after="qkv",
+                before="attention",
+            )
         )
     return tuple(rows)
 
@@ -220,12 +242,8 @@ def on_npu(
     ValueError
         `rows` is below 1 or `context` is negative.
     """
-    scores = passes = 0
-    for each in _step(shape, rows, context):
-        passes += each.element_passes
-        if each.operation is Operation.SOFTMAX:
-            scores += each.elements
-    sent = scores * ELEMENT_BYTES
+    sent, _ = crossing_bytes(shape, rows, context, ("nonlinear",))
+    passes = step_passes(shape, rows, context)
     waiting_ps = trips(shape) * npu.round_trip_ns * 1000
     return Task(
         phases=(
@@ -234,6 +252,44 @@ def on_npu(
         ),
         events=Events(vector_ops=passes, read_bytes=sent, write_bytes=sent),
     )
+
+
+def crossing_bytes(
+    shape: ModelShape, rows: int, context: int, on_npu: Collection[Group]
+) -> tuple[int, int]:
+    """Return what the operators of one step send between the ranks and the NPU, beside products.
+
+    A product in the ranks has its inputs written there and its results read out in any case. Scores
+    do not leave the ranks that attend, unless softmax runs on the NPU; and what AAUs work on comes
+    from the NPU, or goes to it, where the product before or behind runs there.
+
+    Parameters
+    ----------
+    shape, rows, context
+        As for `on_aau`.
+    on_npu
+        Groups that run on the NPU.
+
+    Returns
+    -------
+    written, read
+        Bytes into the ranks and out of them.
+
+    Raises
+    ------
+    ValueError
+        `rows` is below 1 or `context` is negative.
+    """
+    written = read = 0
+    for each in _step(shape, rows, context):
+        size_bytes = each.elements * ELEMENT_BYTES
+        if "nonlinear" not in on_npu:
+            written += size_bytes if each.after in on_npu else 0
+            read += size_bytes if each.before in on_npu else 0
+        elif each.after == each.before == "attention" and "attention" not in on_npu:
+            written += size_bytes
+            read += size_bytes
+    return written, read
 
 
 def step_passes(shape: ModelShape, rows: int, context: int) -> int:

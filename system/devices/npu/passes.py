@@ -10,9 +10,10 @@ Weights and inputs are INT8, keys and values and what attention multiplies `kv_b
 multiply-accumulate of two bytes counts as two.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from ahasd.system.devices.groups import GROUPS, Group
 from ahasd.system.devices.nonlinear import attended_by, step_passes, vector_ps
 from ahasd.system.devices.npu.array import SystolicArray
 from ahasd.system.devices.npu.tiling import Traffic, traffic
@@ -36,21 +37,25 @@ class Product:
         return self.m * self.k * self.n * self.count
 
 
-def linear_products(shape: ModelShape, rows: int, logit_rows: int) -> tuple[Product, ...]:
-    """Return the products with weights; matrices that share an input are one.
+def linear_products(
+    shape: ModelShape, rows: int, logit_rows: int, groups: Collection[Group] = GROUPS
+) -> tuple[Product, ...]:
+    """Return the products with weights of some groups; matrices that share an input are one.
 
-    Their weights are `shape.bytes_per_pass`.
+    Those of all groups have `shape.bytes_per_pass` weights.
     """
     width, inner = shape.d_model, shape.ffn_dim
     queries = shape.heads * shape.head_dim
     keys_values = 2 * shape.kv_heads * shape.head_dim
-    return (
-        Product(m=rows, k=width, n=queries + keys_values, count=shape.layers),
-        Product(m=rows, k=queries, n=width, count=shape.layers),
-        Product(m=rows, k=width, n=(shape.ffn_matrices - 1) * inner, count=shape.layers),
-        Product(m=rows, k=inner, n=width, count=shape.layers),
-        Product(m=logit_rows, k=width, n=shape.vocab),
+    gates = (shape.ffn_matrices - 1) * inner
+    products: tuple[tuple[Group, Product], ...] = (
+        ("qkv", Product(m=rows, k=width, n=queries + keys_values, count=shape.layers)),
+        ("projection", Product(m=rows, k=queries, n=width, count=shape.layers)),
+        ("ffn", Product(m=rows, k=width, n=gates, count=shape.layers)),
+        ("ffn", Product(m=rows, k=inner, n=width, count=shape.layers)),
+        ("head", Product(m=logit_rows, k=width, n=shape.vocab)),
     )
+    return tuple(product for group, product in products if group in groups)
 
 
 def pass_phases(
@@ -61,6 +66,8 @@ def pass_phases(
     read_ps: Callable[[int], int],
     *,
     logit_rows: int | None = None,
+    groups: Collection[Group] = GROUPS,
+    pieces: int = 1,
 ) -> tuple[Phase, ...]:
     """Return the phases of one pass.
 
@@ -79,6 +86,10 @@ def pass_phases(
         keys and values and what the scratchpad does not hold, are timed by it too.
     logit_rows
         Rows whose next token is wanted: all by default, 1 in prefill.
+    groups
+        Operators that run here; all by default.
+    pieces
+        Times that the arrays begin anew, because another device has what lies between.
 
     Returns
     -------
@@ -93,23 +104,28 @@ def pass_phases(
     UserError
         The scratchpad is too small for any tile.
     """
-    linear = _linear(shape, rows, context, logit_rows)
+    wanted = _wanted(rows, context, logit_rows)
+    linear = linear_products(shape, rows, wanted, groups)
     npu = platform.npu
     array = SystolicArray.of(npu)
     moved = _weights_traffic(npu, linear)
     weight_cycles = sum(each.count * _shared_cycles(npu, array, each) for each in linear)
-    keys = _attention_traffic(platform, shape, rows, context)
-    attention_ps = _attention_cycles(platform, shape, rows, context) * npu.period_ps
+    keys, attention_ps = Traffic(read_bytes=0, write_bytes=0), 0
+    if "attention" in groups:
+        keys = _attention_traffic(platform, shape, rows, context)
+        attention_ps = _attention_cycles(platform, shape, rows, context) * npu.period_ps
 
-    tile_ps = read_ps(_tile_bytes(npu, shape))
-    # The last tile of the last product: loaded, streamed, and out.
-    last = array.cycles(
-        linear[-1].m, min(shape.d_model, npu.array_rows), min(shape.vocab, npu.array_columns)
-    )
-    drain_ps = min(last, weight_cycles) * npu.period_ps
+    read_all_ps = read_ps(moved.total_bytes)
+    tile_ps = drain_ps = 0
+    if linear:
+        tile_ps = min(pieces * read_ps(_tile_bytes(npu, shape)), read_all_ps)
+        # The last tile of the last product: loaded, streamed, and out.
+        end = linear[-1]
+        last = array.cycles(end.m, min(end.k, npu.array_rows), min(end.n, npu.array_columns))
+        drain_ps = min(pieces * last, weight_cycles) * npu.period_ps
     weights = Phase(
         name="weights",
-        memory_ps=max(0, read_ps(moved.total_bytes) - tile_ps),
+        memory_ps=read_all_ps - tile_ps,
         compute_ps=weight_cycles * npu.period_ps - drain_ps,
     )
     attention = Phase(
@@ -120,7 +136,7 @@ def pass_phases(
     # While the vector unit works, the DMA reads ahead: where memory is the slower side, that costs
     # nothing.
     hidden_ps = sum(max(0, each.memory_ps - each.compute_ps) for each in (weights, attention))
-    vector = vector_ps(npu, _vector_passes(shape, rows, context, linear[-1].m))
+    vector = vector_ps(npu, _vector_passes(shape, rows, context, wanted, groups))
     return (
         Phase(name="fill", memory_ps=tile_ps),
         weights,
@@ -137,6 +153,7 @@ def pass_events(
     context: int,
     *,
     logit_rows: int | None = None,
+    groups: Collection[Group] = GROUPS,
 ) -> Events:
     """Return what one pass counts; arguments as for `pass_phases`.
 
@@ -145,22 +162,26 @@ def pass_events(
 
     Errors as of `pass_phases`.
     """
-    linear = _linear(shape, rows, context, logit_rows)
+    wanted = _wanted(rows, context, logit_rows)
+    linear = linear_products(shape, rows, wanted, groups)
     npu = platform.npu
     kv_bytes = platform.kv_bytes
-    moved = _weights_traffic(npu, linear) + _attention_traffic(platform, shape, rows, context)
-    # Scores and mix: two multiply-accumulates for an element of a head and a key.
-    attention_macs = 2 * shape.layers * shape.heads * shape.head_dim * attended_by(rows, context)
-    through_arrays = sum(
+    moved = _weights_traffic(npu, linear)
+    macs = sum(each.macs for each in linear)
+    through = sum(
         each.count * each.m * (each.k * -(-each.n // npu.array_columns) + each.n) for each in linear
     )
-    heads = shape.layers * shape.heads * rows
-    keys = attended_by(rows, context) // rows
-    through_attention = heads * 2 * (shape.head_dim + keys) * kv_bytes
+    if "attention" in groups:
+        moved += _attention_traffic(platform, shape, rows, context)
+        attended = attended_by(rows, context)
+        # Scores and mix: two multiply-accumulates for an element of a head and a key.
+        macs += kv_bytes * 2 * shape.layers * shape.heads * shape.head_dim * attended
+        heads = shape.layers * shape.heads * rows
+        through += heads * 2 * (shape.head_dim + attended // rows) * kv_bytes
     return Events(
-        npu_macs=sum(each.macs for each in linear) + kv_bytes * attention_macs,
-        scratchpad_bytes=2 * moved.total_bytes + through_arrays + through_attention,
-        vector_ops=_vector_passes(shape, rows, context, linear[-1].m),
+        npu_macs=macs,
+        scratchpad_bytes=2 * moved.total_bytes + through,
+        vector_ops=_vector_passes(shape, rows, context, wanted, groups),
         read_bytes=moved.read_bytes,
         write_bytes=moved.write_bytes,
     )
@@ -235,14 +256,16 @@ def _tile_bytes(npu: Npu, shape: ModelShape) -> int:
     return min(cells, shape.bytes_per_pass)
 
 
-def _vector_passes(shape: ModelShape, rows: int, context: int, logit_rows: int) -> int:
+def _vector_passes(
+    shape: ModelShape, rows: int, context: int, logit_rows: int, groups: Collection[Group]
+) -> int:
+    if "nonlinear" not in groups:
+        return 0
     return step_passes(shape, rows, context) - (rows - logit_rows) * shape.vocab
 
 
-def _linear(
-    shape: ModelShape, rows: int, context: int, logit_rows: int | None
-) -> tuple[Product, ...]:
-    """Check what a pass is asked for, and return its linear products."""
+def _wanted(rows: int, context: int, logit_rows: int | None) -> int:
+    """Check what a pass is asked for, and return the rows whose next token is wanted."""
     if rows < 1:
         raise ValueError(f"rows = {rows} must be at least 1")
     if context < 0:
@@ -250,4 +273,4 @@ def _linear(
     wanted = rows if logit_rows is None else logit_rows
     if not 1 <= wanted <= rows:
         raise ValueError(f"logit_rows = {wanted} must be 1 to rows = {rows}")
-    return linear_products(shape, rows, wanted)
+    return wanted

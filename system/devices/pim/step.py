@@ -18,7 +18,7 @@ channel share its command and data bus; `dram.sharing` tells what that changes.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +28,7 @@ from ahasd.system.devices.dram.commands import FIELDS, Op
 from ahasd.system.devices.dram.fast import FastEngine
 from ahasd.system.devices.dram.stream import play
 from ahasd.system.devices.dram.timing import Timing
+from ahasd.system.devices.groups import MATRICES, Group
 from ahasd.system.devices.pim.attention import Attention
 from ahasd.system.devices.pim.gemv import Gemv
 from ahasd.system.devices.pim.program import Program
@@ -92,6 +93,8 @@ class PimModel:
         New tokens of a pass: 1 in drafting, more in a pre-verification.
     input_bytes
         Bytes of an input of a matrix: 1 for INT8, 2 for FP16, which take two slots of the unit.
+    groups
+        Whose matrices it has: all by default, else at least one of them.
 
     Raises
     ------
@@ -108,6 +111,7 @@ class PimModel:
         *,
         tokens: int = 1,
         input_bytes: int = 1,
+        groups: Collection[Group] = MATRICES,
     ) -> None:
         pim = platform.pim
         known = set(ranks) <= set(range(pim.ranks))
@@ -118,6 +122,9 @@ class PimModel:
         self.platform, self.timing, self.shape = platform, timing, shape
         self.ranks = tuple(ranks)
         self.tokens, self.input_bytes = tokens, input_bytes
+        self.groups = tuple(each for each in MATRICES if each in groups)
+        if not self.groups:
+            raise ValueError(f"groups = {list(groups)} must have one of {', '.join(MATRICES)}")
         on_channel = Counter(rank % pim.channels for rank in ranks)
         self._ranks_on_channel = max(on_channel.values())
         self._attention: dict[tuple[tuple[int, int], ...], Stream] = {}
@@ -127,12 +134,13 @@ class PimModel:
         """Outputs and inputs of a layer's matrices, those with the same inputs taken together."""
         s = self.shape
         attended = s.heads * s.head_dim
-        return (
-            (attended + 2 * s.kv_heads * s.head_dim, s.d_model),
-            (s.d_model, attended),
-            ((s.ffn_matrices - 1) * s.ffn_dim, s.d_model),
-            (s.d_model, s.ffn_dim),
+        matrices: tuple[tuple[Group, tuple[int, int]], ...] = (
+            ("qkv", (attended + 2 * s.kv_heads * s.head_dim, s.d_model)),
+            ("projection", (s.d_model, attended)),
+            ("ffn", ((s.ffn_matrices - 1) * s.ffn_dim, s.d_model)),
+            ("ffn", (s.d_model, s.ffn_dim)),
         )
+        return tuple(matrix for group, matrix in matrices if group in self.groups)
 
     @property
     def head_matrix(self) -> tuple[int, int]:
@@ -142,14 +150,22 @@ class PimModel:
     @cached_property
     def weights(self) -> Stream:
         """All matrices of a pass; the busiest rank's share of each."""
-        shape, timing = self.shape, self.timing
-        layer = [part for each in self.matrices for part in self._gemv(each).segments(timing)]
-        head = self._gemv(self.head_matrix).segments(timing)
-        body = Program(timing, layer, shape.layers)
-        programs = body, Program(timing, head, first_row=body.segments)
-        macs = shape.layers * sum(self._gemv(each).mac_count(timing) for each in self.matrices)
-        macs += self._gemv(self.head_matrix).mac_count(timing)
-        return self._played(programs, self.tokens * self.input_bytes, {Op.MACAB: macs})
+        timing = self.timing
+        programs: list[Program] = []
+        macs = rows = 0
+        for matrices, times in self._matrix_sets():
+            segments = [part for each in matrices for part in self._gemv(each).segments(timing)]
+            programs.append(Program(timing, segments, times, first_row=rows))
+            rows += programs[-1].segments
+            macs += times * sum(self._gemv(each).mac_count(timing) for each in matrices)
+        return self._played(tuple(programs), self.tokens * self.input_bytes, {Op.MACAB: macs})
+
+    def _matrix_sets(self) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
+        """Yield matrices that follow one another, and how often: a layer's, and the head's."""
+        if self.matrices:
+            yield self.matrices, self.shape.layers
+        if "head" in self.groups:
+            yield (self.head_matrix,), 1
 
     def attention(self, context: int) -> Stream:
         """Return keys and values written, scores and mix of all layers.
@@ -202,10 +218,10 @@ class PimModel:
     def exchange(self) -> Stream:
         """Inputs of all matrices to all ranks of the busiest channel, one rank after another."""
         timing = self.timing
-        bursts = Counter({self._first_bursts(each): 0 for each in self.matrices})
-        for matrix in self.matrices:
-            bursts[self._first_bursts(matrix)] += self.shape.layers
-        bursts[self._first_bursts(self.head_matrix)] += 1
+        bursts = Counter[int]()
+        for matrices, times in self._matrix_sets():
+            for matrix in matrices:
+                bursts[self._first_bursts(matrix)] += times
         cycles = sum(self._broadcast_cycles(each) * times for each, times in bursts.items())
         written = sum(each * times for each, times in bursts.items())
         return Stream(
