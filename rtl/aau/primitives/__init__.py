@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic units of the AAU that stand alone, each a pipeline with one result a cycle."""
