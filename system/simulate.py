@@ -25,6 +25,7 @@ from ahasd.system.devices.pool import DevicePool
 from ahasd.system.drafting.base import Drafting
 from ahasd.system.drafting.hardware import HardwareDrafting, in_hardware
 from ahasd.system.energy.table import load_energy
+from ahasd.system.metrics.split import Split
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import HardwareLink, Measurements
 from ahasd.system.schemes.ledger import Ledger
@@ -78,6 +79,8 @@ class Outcome:
         What the TVC was told.
     counters
         The hardware's own counters at the end, by register.
+    split_ps
+        Time by what both devices did at the same time.
     draft_control
         Decisions of the draft-length control, and those that software would have made otherwise;
         None without it.
@@ -98,6 +101,7 @@ class Outcome:
     cycles: dict[str, Cycles]
     measurements: Measurements
     counters: dict[str, int]
+    split_ps: dict[str, int]
     draft_control: tuple[int, int] | None = None
 
 
@@ -208,6 +212,7 @@ def simulate(
     if config.scheme in DECODERS:
         decoder = NpuDecoder(kernel, stream, devices, machine, ledger, emitter, playback=playback)
         npu_activity = decoder.activity
+        split = Split(npu_activity, None)
         decoder.start()
         kernel.run()
     else:
@@ -260,6 +265,7 @@ def simulate(
             preverification=preverification,
             max_batch=config.hardware.params.queues.batch_tokens,
         )
+        split = Split(npu.activity, pim.activity)
         if preverification is not None:
             preverification.connect(pim)
         link.connect(pim, npu)
@@ -291,6 +297,7 @@ def simulate(
         cycles=cycles,
         measurements=link.measurements if isinstance(link, HardwareLink) else Measurements(),
         counters=counters,
+        split_ps=split.parts_ps,
         draft_control=(drafting.decided, drafting.differing.total())
         if isinstance(drafting, HardwareDrafting)
         else None,
@@ -380,6 +387,9 @@ def _check(outcome: Outcome, stream: TargetStream, emitted: list[int]) -> None:
     for activity in (outcome.npu, outcome.pim):
         if activity is not None and sum(activity.state_ps.values()) != outcome.time_ps:
             raise InvariantError(f"times {activity.state_ps} do not add up to {outcome.time_ps} ps")
+    if sum(outcome.split_ps.values()) != outcome.time_ps:
+        raise InvariantError(f"times {outcome.split_ps} do not add up to {outcome.time_ps} ps")
+    _check_log(outcome)
     for clock, (domain, cycles) in zip(
         _clocks(outcome.config), outcome.cycles.items(), strict=False
     ):
@@ -387,6 +397,27 @@ def _check(outcome: Outcome, stream: TargetStream, emitted: list[int]) -> None:
         if cycles.stepped + cycles.skipped != simulated:
             raise InvariantError(f"{domain}: {cycles} do not add up to {simulated} cycles")
     _check_counters(outcome)
+
+
+def _check_log(outcome: Outcome) -> None:
+    """Check what was kept of passes and batches against the counts."""
+    ledger = outcome.ledger
+    log = ledger.log
+    if (
+        len(log.end_ps) != ledger.passes
+        or sum(log.emitted) != outcome.config.workload.tokens
+        or log.generated.total() != ledger.drafted
+    ):
+        raise InvariantError(f"the log of passes does not agree with the counts: {log}, {ledger}")
+    if outcome.pim is not None:
+        # What else was right and emitted by a pass is the target model's own, from the PIM.
+        hints = ledger.accepted + ledger.accepted_hints - ledger.confirmed_bonuses
+        hints -= sum(log.accepted)
+        if not 0 <= hints <= ledger.accepted_hints:
+            raise InvariantError(
+                f"passes accepted {sum(log.accepted)} drafts, and {hints} hints of"
+                f" {ledger.accepted_hints}"
+            )
 
 
 def _check_counters(outcome: Outcome) -> None:

@@ -97,6 +97,10 @@ class AdaEdl(DraftingRule):
         moved = self.beta2 * self.threshold + (1 - self.beta2) * wish
         self.threshold = min(1.0, max(0.0, moved))
 
+    def adapted(self) -> dict[str, float]:
+        """Return lambda and the running acceptance rate."""
+        return {"lambda": self.threshold, "rate": self.rate}
+
 
 class AdaEdlOptions(RuleOptions):
     """Options of AdaEDL; see `AdaEdl`.

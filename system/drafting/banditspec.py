@@ -141,6 +141,10 @@ class BanditSpec(DraftingRule):
         self.pulls[arm] = pulls + 1
         self.choice = self._chosen()
 
+    def adapted(self) -> dict[str, float]:
+        """Return the arm of the next batch, as its length."""
+        return {"arm_tokens": self.lengths[self.choice[0]]}
+
     def _chosen(self) -> tuple[int, float]:
         arms = range(len(self.lengths))
         if self.mode == "exp3":

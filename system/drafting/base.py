@@ -129,6 +129,13 @@ class DraftingRule(Protocol):
         wrong token is thrown away without a verdict.
         """
 
+    def adapted(self) -> dict[str, float]:
+        """Return what the rule adapts, by name and as it is now; a fixed rule adapts nothing.
+
+        A run keeps these values after every verdict.
+        """
+        return {}
+
 
 @dataclass(slots=True)
 class Drafting:

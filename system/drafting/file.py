@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user's own rule, from a Python file."""
 
+import math
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -68,6 +69,26 @@ class FileRule(DraftingRule):
         """See `DraftingRule`."""
         with _reported(self.path, f"{self.title}.feedback"):
             self.inner.feedback(judged)
+
+    def adapted(self) -> dict[str, float]:
+        """See `DraftingRule`.
+
+        Raises
+        ------
+        UserError
+            The rule does not return numbers by name.
+        """
+        with _reported(self.path, f"{self.title}.adapted"):
+            found: Any = self.inner.adapted()
+        if not isinstance(found, dict) or not all(
+            isinstance(name, str) and isinstance(value, int | float) and math.isfinite(value)
+            for name, value in found.items()
+        ):
+            raise UserError(
+                f"{self.path}: {self.title}.adapted must return finite numbers by name, but it "
+                f"returned {found!r:.40}; mend it"
+            )
+        return found
 
 
 @dataclass(frozen=True)

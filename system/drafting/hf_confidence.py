@@ -81,6 +81,10 @@ class HfConfidence(DraftingRule):
             self._note(self._score(token), right=place < judged.accepted)
         self._fit()
 
+    def adapted(self) -> dict[str, float]:
+        """Return the threshold, if it is fitted."""
+        return {"threshold": self.threshold} if self.refit else {}
+
     def _note(self, score: float, *, right: bool) -> None:
         place = bisect_left(self.scores, score)
         if place == len(self.scores) or self.scores[place] != score:

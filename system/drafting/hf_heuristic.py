@@ -55,6 +55,10 @@ class HfHeuristic(DraftingRule):
         else:
             self.length = max(self.length - 1, 1)
 
+    def adapted(self) -> dict[str, float]:
+        """Return the length of the next batch."""
+        return {"length_tokens": self.length}
+
 
 class HfHeuristicOptions(LengthOptions):
     """Options of the heuristic schedule; see `HfHeuristic`.

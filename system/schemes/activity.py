@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a device spends its time."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 Kind = Literal["busy", "blocked", "idle"]
@@ -24,9 +24,12 @@ class Activity:
         self._since_ps = 0
         self.state = first
         self.state_ps = dict.fromkeys(kinds, 0)
+        self.watch: Callable[[int], None] = lambda now_ps: None
+        """Called with the time, ps, before every change."""
 
     def enter(self, state: str, now_ps: int) -> None:
         """Change to a state, or account for the present one up to now."""
+        self.watch(now_ps)
         self.state_ps[self.state] += now_ps - self._since_ps
         self.state = state
         self._since_ps = now_ps

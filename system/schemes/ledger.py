@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ahasd.system.devices.machine import Job
 from ahasd.system.devices.work import Events
 from ahasd.system.energy.account import Fate
+from ahasd.system.metrics.log import RunLog
 
 
 @dataclass
@@ -97,6 +98,8 @@ class Ledger:
         Drafted tokens that the NPU did not verify because of a cut.
     preverify
         Pre-verification, counted.
+    log
+        Passes and batches one by one.
     """
 
     drafted: int = 0
@@ -125,6 +128,7 @@ class Ledger:
     preverify: "Preverify" = field(default_factory=lambda: Preverify())
     edc: Counter[tuple[str, str]] = field(default_factory=Counter)
     decisions: Counter[str] = field(default_factory=Counter)
+    log: RunLog = field(default_factory=RunLog)
 
     def count_pass(self, rows: int, context: int, emitted: int) -> None:
         """Count a pass over token positions with a KV length, and the tokens it emitted."""

@@ -9,7 +9,7 @@ from ahasd.sim.kernel import Kernel
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Machine
 from ahasd.system.schemes.activity import Activity
-from ahasd.system.schemes.batch import Batch, Verdict
+from ahasd.system.schemes.batch import Batch, Verdict, drafted
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import Link
 from ahasd.system.schemes.prefill import Prefiller
@@ -99,6 +99,13 @@ class NpuDecoder:
     def _on_pass(self, context: int) -> None:
         self._ledger.count_pass(1, context, 1)
         position = self._emitter.committed
+        self._ledger.log.count_pass(
+            self._stream.instance(position),
+            drafted=0,
+            accepted=0,
+            emitted=1,
+            end_ps=self._kernel.now_ps,
+        )
         self._emitter.tokens.append(self._stream.target(position))
         self._emitter.flush()
         if self._emitter.complete:
@@ -281,6 +288,13 @@ class NpuVerifier:
         self.activity.enter("starved", self._kernel.now_ps)
         emitted = self._emitter.tokens
         before = len(emitted)
+        ledger = self._ledger
+        own = ledger.corrections + ledger.bonuses
+        judged = [
+            token
+            for i, staged in enumerate(taken)
+            for token in staged.batch.tokens[0 if i else self._known : staged.usable]
+        ]
         segment_end = self._stream.segment_end(len(emitted))
         last_usable = max(i for i, staged in enumerate(taken) if staged.usable)
         known = self._known
@@ -295,18 +309,26 @@ class NpuVerifier:
                 accepted += 1
             if accepted < staged.usable:
                 emitted.append(self._stream.target(len(emitted)))
-                self._ledger.corrections += 1
+                ledger.corrections += 1
                 self._reject(batch, accepted, emitted[-1], pass_ps)
                 break
             bonus = None
             if i == last_usable and self._bonus == "compare" and len(emitted) < segment_end:
                 bonus = self._stream.target(len(emitted))
                 emitted.append(bonus)
-                self._ledger.bonuses += 1
+                ledger.bonuses += 1
             outcome = "full" if staged.usable == len(batch.tokens) else "void"
             ends = pass_ps if i == len(taken) - 1 else None
             self._tell(Verdict(batch, outcome, accepted, bonus), ends)
-        self._ledger.count_pass(rows, self._context, len(emitted) - before)
+        ledger.count_pass(rows, self._context, len(emitted) - before)
+        right = len(emitted) - before - (ledger.corrections + ledger.bonuses - own)
+        ledger.log.count_pass(
+            self._stream.instance(before),
+            drafted=drafted(judged),
+            accepted=drafted(judged[:right]),
+            emitted=len(emitted) - before,
+            end_ps=self._kernel.now_ps,
+        )
         self._emitter.flush()
         if not self._emitter.complete:
             self._link.open()

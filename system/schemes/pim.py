@@ -8,6 +8,7 @@ from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Job, Machine
 from ahasd.system.drafting.base import Drafting, DraftToken, Judged, Outcome
 from ahasd.system.energy.account import Fate
+from ahasd.system.metrics.log import End
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.batch import Batch, Verdict, drafted
 from ahasd.system.schemes.ledger import Ledger
@@ -288,7 +289,7 @@ class PimSequencer:
             rest = sum(map(len, self._survivors)) + len(self._tokens)
             self._make_batch(tokens, self._chain.position - rest - len(tokens))
         if self._finished is None and self._tokens and self._chain.at_end:
-            self._finish(len(self._tokens))  # a held-back token, the request's last
+            self._finish(len(self._tokens), "request_end")  # a held-back token, the last
         if self._finished is not None:
             self._offer(self._finished)
         elif self._step is not None:
@@ -343,32 +344,35 @@ class PimSequencer:
         position = self._chain.position
         token = self._chain.next()
         self._ledger.drafted += 1
+        self._ledger.log.generated[self._instance] += 1
         self._ledger.draft_steps[self._stream.context(position)] += 1
         self._ledger.off_trace += token.off_trace
         self._batch_ps += step_ps
         self._batch_steps += 1
         if self._bonus == (position, token.token) or position >= self._committed:
             self._tokens.append(token)
+            place = self._drafting.index + 1
             outcome = self._drafting.observe(token)
             if outcome is Outcome.STOP_DROP:
                 # The token that tripped the rule opens the next batch: it is drafted already.
-                self._finish(len(self._tokens) - 1)
+                self._finish(len(self._tokens) - 1, "rule")
                 self._drafting.observe(token)
-            elif (
-                outcome is Outcome.STOP_KEEP
-                or self._chain.at_end
-                or len(self._tokens) == self._max_batch
-            ):
-                self._finish(len(self._tokens))
+            elif outcome is Outcome.STOP_KEEP:
+                self._finish(len(self._tokens), "rule" if place < self._drafting.k_max else "cap")
+            elif self._chain.at_end:
+                self._finish(len(self._tokens), "request_end")
+            elif len(self._tokens) == self._max_batch:
+                self._finish(len(self._tokens), "link")
         else:  # the bonus token, which came meanwhile, is another one
             self._ledger.flushed += 1
             self._give_up()
         self._advance()
 
-    def _finish(self, length: int) -> None:
+    def _finish(self, length: int, end: End) -> None:
         """Make a batch of the first tokens."""
         self._drafting.begin_batch()
         tokens, self._tokens = self._tokens[:length], self._tokens[length:]
+        self._ledger.log.batches[end, drafted(tokens)] += 1
         if self._pre and self._batch_steps:
             self._pre.measure_draft(self._batch_ps, self._batch_steps)
             self._pre.may_ask = True
@@ -411,6 +415,9 @@ class PimSequencer:
         if verdict.outcome != "void" and own:
             round_ps = self._kernel.now_ps - batch.begun_ps
             self._drafting.feedback(Judged(own, drafted(right), round_ps))
+            ledger.log.note_policy(
+                self._stream.instance(batch.start), self._drafting.rule.adapted()
+            )
         ledger.accepted += drafted(right)
         for i, token in enumerate(batch.tokens):
             steps = ledger.accepted_steps if i < len(right) else ledger.rejected_steps

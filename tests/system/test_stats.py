@@ -74,6 +74,7 @@ def found():
         cycles={"pim": Cycles(stepped=7, skipped=93)},
         measurements=Measurements(),
         counters={},
+        split_ps={},
     )
     return metrics(outcome)
 
@@ -135,6 +136,7 @@ def test_a_ratio_without_a_denominator_is_none():
         cycles={"pim": Cycles()},
         measurements=Measurements(),
         counters={},
+        split_ps={},
     )
     found = metrics(outcome)
     assert found["acceptance_rate"] is None
