@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ahasd.system.devices.dram.timing import load_timing
+from ahasd.system.devices.work import Events, Task
 from ahasd.system.energy.account import EnergyAccount, Fate
 from ahasd.system.energy.report import check_floor, report
 from ahasd.system.energy.table import load_energy
@@ -48,13 +49,13 @@ def _book(outcome: Outcome, account: EnergyAccount) -> None:
     has_draft = outcome.pim is not None
     scheme = outcome.config.scheme
     # Who drafts and who verifies; prompts are the NPU's wherever there is one.
-    one = scheme[:3] if scheme in ONE_DEVICE else None
+    one = scheme[:3] if scheme in ONE_DEVICE else "pim" if scheme == "specpim" else None
     drafter, verifier, reader = one or "pim", one or "npu", "gpu" if one == "gpu" else "npu"
     for (rows, context, emitted), times in ledger.verified.items():
-        events = devices.verify(rows, context).events
-        committed = events.part(Fraction(emitted, rows))
-        account.add(verifier, "committed", committed, times)
-        account.add(verifier, "rejected", events - committed, times)
+        for device, events in _split(devices.verify(rows, context), verifier):
+            committed = events.part(Fraction(emitted, rows))
+            account.add(device, "committed", committed, times)
+            account.add(device, "rejected", events - committed, times)
     for rows, times in ledger.prefills.items():
         account.add(reader, "prefill", devices.prefill(rows, drafts=has_draft).events, times)
     judged = ledger.accepted_steps + ledger.rejected_steps + outcome.in_flight_contexts
@@ -66,12 +67,20 @@ def _book(outcome: Outcome, account: EnergyAccount) -> None:
     }
     for fate, steps in fates.items():
         for context, times in steps.items():
-            account.add(drafter, fate, devices.draft(context).events, times)
+            for device, events in _split(devices.draft(context), drafter):
+                account.add(device, fate, events, times)
     for (rows, context), times in ledger.preverified.items():
         events = devices.preverify(rows, context).events
         account.add("pim", "preverification", events, times)
     for fate, events in ledger.abandoned.items():
         account.add("pim", fate, events)
+
+
+def _split(task: Task, device: str) -> list[tuple[str, Events]]:
+    """Return the events of a task by device: all of one, unless they are spread over two."""
+    if task.npu_events is None:
+        return [(device, task.events)]
+    return [("npu", task.npu_events), ("pim", task.events - task.npu_events)]
 
 
 def _cell_bytes(outcome: Outcome) -> int:

@@ -128,6 +128,14 @@ class Memory(TomlModel):
         return self.contention and self.fidelity == "command"
 
 
+class MappingSearch(TomlModel):
+    """The offline search of scheme specpim for what runs where."""
+
+    draft_tokens: int = Field(
+        default=8, ge=1, le=64, description="draft length that it makes a round fastest for"
+    )
+
+
 class Nonlinear(TomlModel):
     """Where the PIM's operators between the matrix products run."""
 
@@ -260,6 +268,7 @@ class RunConfig(TomlModel):
     hardware: Hardware = Hardware()
     memory: Memory = Memory()
     nonlinear: Nonlinear = Nonlinear()
+    mapping: MappingSearch = MappingSearch()
     energy: str = Field(default="mobile", description="energy of every event, by name or path")
     edc: Edc = Edc()
     tvc: Tvc = Tvc()

@@ -16,11 +16,13 @@ from ahasd.sim.draftctl import DraftLengthControl
 from ahasd.sim.kernel import Kernel
 from ahasd.sim.registry import make_engine
 from ahasd.system.config import RunConfig
+from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import RankMap, plan_ranks, rank_map, shared_ranks
 from ahasd.system.devices.command import CommandDevices, memory_timing
 from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Machine, Rates
+from ahasd.system.devices.mapping import search
 from ahasd.system.devices.pool import DevicePool
 from ahasd.system.drafting.base import Drafting
 from ahasd.system.drafting.hardware import HardwareDrafting, in_hardware
@@ -130,7 +132,7 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     if config.scheme.startswith("gpu"):
         ranks = plan_ranks(platform, *models, context)
         DevicePool().of(config, ranks)  # refuses what the GPU does not hold
-    elif config.scheme.startswith("pim"):
+    elif config.scheme.startswith("pim") or config.scheme == "specpim":
         ranks = shared_ranks(platform, *models, context)
     else:
         ranks = rank_map(platform, *models, context, platform.offload)
@@ -202,7 +204,7 @@ def simulate(
     """
     kernel = Kernel()
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
-    devices = (pool or DevicePool()).of(config, ranks)
+    devices = _devices(config, ranks, pool or DevicePool())
     memory = devices if isinstance(devices, CommandDevices) and config.memory.contention else None
     machine = Machine(kernel, memory)
     ledger = Ledger()
@@ -304,6 +306,14 @@ def simulate(
     )
     _check(outcome, stream, emitter.tokens)
     return outcome
+
+
+def _devices(config: RunConfig, ranks: RankMap, pool: DevicePool) -> Devices:
+    """Return the devices of a run, and for specpim what is where on them."""
+    held = pool.of(config, ranks)
+    if config.scheme == "specpim" and isinstance(held, CommandDevices | AnalyticDevices):
+        return search(held, config.mapping.draft_tokens, ranks.context_tokens)
+    return held
 
 
 def _clocks(config: RunConfig) -> tuple[Clock, Clock]:

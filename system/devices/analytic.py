@@ -10,10 +10,13 @@ channels and ranks, task switches, and, but for pre-verifications, the arithmeti
 last makes grouped heads look better than they are where a PIM unit is limited by its multipliers.
 """
 
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Literal
 
 from ahasd.system.devices.dram.timing import load_timing
+from ahasd.system.devices.groups import GROUPS, Group, weight_bytes
+from ahasd.system.devices.interface import Model
 from ahasd.system.devices.npu.passes import pass_events
 from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.model import ModelShape
@@ -122,16 +125,26 @@ class AnalyticDevices:
         ValueError
             `rows` is below 1, `context` is negative, or there are no `tlm_ranks`.
         """
+        return self._preverify_groups_ps(GROUPS, rows, context)
+
+    def _preverify_groups_ps(self, groups: Collection[Group], rows: int, context: int) -> int:
         if rows < 1:
             raise ValueError(f"rows = {rows} must be at least 1")
         if not self.tlm_ranks:
             raise ValueError("tlm_ranks = 0: there are no ranks to pre-verify on")
         _check_context(context)
-        shape, kv_bytes = self.target_shape, self.platform.kv_bytes
-        read = shape.read_bytes(context, kv_bytes)
-        queries = shape.heads // shape.kv_heads
-        macs = shape.bytes_per_pass + queries * context * shape.kv_bytes_per_token(kv_bytes)
-        return max(_time_ps(read, self._preverify_read), _time_ps(macs * rows, self._preverify_mac))
+        shape = self.target_shape
+        weights, keys = weight_bytes(shape, groups), self._key_bytes(shape, groups, context)
+        macs = weights + shape.heads // shape.kv_heads * keys
+        return max(
+            _time_ps(weights + keys, self._preverify_read),
+            _time_ps(macs * rows, self._preverify_mac),
+        )
+
+    def _key_bytes(self, shape: ModelShape, groups: Collection[Group], context: int) -> int:
+        """Return the keys and values that groups read, bytes."""
+        per_token = shape.kv_bytes_per_token(self.platform.kv_bytes)
+        return context * per_token if "attention" in groups else 0
 
     def pass_ps(self, rows: int, context: int) -> int:
         """Return the time of one NPU pass, ps.
@@ -178,6 +191,28 @@ class AnalyticDevices:
             events += pass_events(self.platform, shape, rows, 0, logit_rows=1)
         return _task(time_ps, self._with_activates(events))
 
+    def pim_group(self, which: Model, group: Group, tokens: int, context: int) -> Task:
+        """Return one group of operators of a pass on the PIM; see `CommandDevices`."""
+        shape = self.draft_shape if which == "draft" else self.target_shape
+        read = weight_bytes(shape, (group,)) + self._key_bytes(shape, (group,), context)
+        if which == "draft":
+            time_ps = _time_ps(read, self._draft)
+        else:
+            time_ps = self._preverify_groups_ps((group,), tokens, context)
+        return _task(time_ps, self._pim_events(shape, tokens, context, (group,)))
+
+    def npu_groups(self, which: Model, groups: Collection[Group], rows: int, context: int) -> Task:
+        """Return some groups of operators of a pass on the NPU; see `CommandDevices`."""
+        shape = self.draft_shape if which == "draft" else self.target_shape
+        events = pass_events(self.platform, shape, rows, context, groups=groups)
+        time_ps = max(self._terms_ps(shape, rows, context, groups).values())
+        return _task(time_ps, self._with_activates(events))
+
+    @property
+    def nonlinear_places(self) -> tuple[bool, bool]:
+        """Whether the operators between the products can run in the ranks, and on the NPU."""
+        return False, False
+
     def _rows(self, size_bytes: int) -> int:
         """Return the rows that so many bytes fill."""
         return -(-size_bytes // self._row_bytes)
@@ -185,14 +220,19 @@ class AnalyticDevices:
     def _with_activates(self, events: Events) -> Events:
         return events + Events(activates=self._rows(events.read_bytes + events.write_bytes))
 
-    def _pim_events(self, shape: ModelShape, rows: int, context: int) -> Events:
-        kv_bytes = self.platform.kv_bytes
-        read = shape.read_bytes(context, kv_bytes)
+    def _pim_events(
+        self,
+        shape: ModelShape,
+        rows: int,
+        context: int,
+        groups: Collection[Group] = GROUPS,
+    ) -> Events:
+        read = weight_bytes(shape, groups) + self._key_bytes(shape, groups, context)
         return Events(
             activates=self._rows(read),
             pim_read_bytes=read,
             pim_macs=rows * read,
-            write_bytes=rows * shape.kv_bytes_per_token(kv_bytes),
+            write_bytes=self._key_bytes(shape, groups, rows),
         )
 
     def pass_limit(self, rows: int, context: int) -> Limit:
@@ -204,13 +244,15 @@ class AnalyticDevices:
         """Return the time of every resource in one pass, ps; arguments as for `pass_ps`."""
         return self._terms_ps(self.target_shape, rows, context)
 
-    def _terms_ps(self, shape: ModelShape, rows: int, context: int) -> dict[Limit, int]:
+    def _terms_ps(
+        self, shape: ModelShape, rows: int, context: int, groups: Collection[Group] = GROUPS
+    ) -> dict[Limit, int]:
         if rows < 1:
             raise ValueError(f"rows = {rows} must be at least 1")
         _check_context(context)
-        weights = shape.bytes_per_pass
+        weights = weight_bytes(shape, groups)
         return {
-            "dram": _time_ps(shape.read_bytes(context, self.platform.kv_bytes), self._dram),
+            "dram": _time_ps(weights + self._key_bytes(shape, groups, context), self._dram),
             # One multiply-accumulate a weight and row.
             "compute": _time_ps(weights * rows, self._mac),
             # The same for every pass: all weights enter the arrays once, however many rows.

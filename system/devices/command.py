@@ -6,7 +6,7 @@ the units need. Of tasks that run side by side the rates come from playing the c
 the busiest channel under the arbiter (`dram.sharing`): a pair of kinds of work is played once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -20,15 +20,17 @@ from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.dram.commands import Op
 from ahasd.system.devices.dram.engine import RefreshOverdueError
 from ahasd.system.devices.dram.fast import FastEngine
-from ahasd.system.devices.dram.sharing import Arbiter, FastSharer, Lane, share
+from ahasd.system.devices.dram.sharing import Arbiter, FastSharer, Lane, User, share
 from ahasd.system.devices.dram.sharing_kernel import NEVER_CYCLES
 from ahasd.system.devices.dram.stream import Known, Pattern, SequentialRead, read_range
 from ahasd.system.devices.dram.timing import Timing, load_timing
+from ahasd.system.devices.groups import GROUPS, MATRICES, Group, runs_on_npu
+from ahasd.system.devices.interface import Model
 from ahasd.system.devices.machine import ONE, Rates
 from ahasd.system.devices.npu.passes import pass_events, pass_phases
 from ahasd.system.devices.pim.program import Program
 from ahasd.system.devices.pim.step import PimModel, Stream
-from ahasd.system.devices.work import Events, Phase, Task
+from ahasd.system.devices.work import Events, Phase, Task, joined
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
 
@@ -115,6 +117,7 @@ class CommandDevices:
         # One of each: what is asked for again is not played again.
         self._read_ps = cache(self._read_time_ps)
         self._model = cache(self._pim_model)
+        self._products = cache(self._weighted_products)
         self._alone = cache(self._segments_per_cycle)
         self._pair = cache(self._pair_rates)
         self._slowest = cache(self._together_factor)
@@ -192,16 +195,27 @@ class CommandDevices:
             Whether the draft model reads it, too.
         """
         shapes = (self.target_shape, self.draft_shape) if drafts else (self.target_shape,)
-        tasks = [self._npu_task(shape, rows, 0, 1) for shape in shapes]
-        return Task(
-            phases=tuple(phase for task in tasks for phase in task.phases),
-            events=sum((task.events for task in tasks), Events()),
-            commands=sum(task.commands for task in tasks),
-        )
+        return joined(self._npu_task(shape, rows, 0, 1) for shape in shapes)
 
-    def _npu_task(self, shape: ModelShape, rows: int, context: int, logit_rows: int | None) -> Task:
+    def _npu_task(
+        self,
+        shape: ModelShape,
+        rows: int,
+        context: int,
+        logit_rows: int | None,
+        *,
+        groups: Collection[Group] = GROUPS,
+        pieces: int = 1,
+    ) -> Task:
         phases = pass_phases(
-            self.platform, shape, rows, context, self._read_ps, logit_rows=logit_rows
+            self.platform,
+            shape,
+            rows,
+            context,
+            self._read_ps,
+            logit_rows=logit_rows,
+            groups=groups,
+            pieces=pieces,
         )
         if self._unit == "none":
             phases = tuple(phase for phase in phases if phase.name != "nonlinear")
@@ -209,7 +223,9 @@ class CommandDevices:
         if spilled and self.platform.offload:
             offload_ps = self.platform.offload.stream_ps(spilled)
             phases += (Phase(name="offload", compute_ps=offload_ps),)
-        events = pass_events(self.platform, shape, rows, context, logit_rows=logit_rows)
+        events = pass_events(
+            self.platform, shape, rows, context, logit_rows=logit_rows, groups=groups
+        )
         events += Events(
             activates=-(-(events.read_bytes + events.write_bytes) // self.timing.row_bytes),
             host_bytes=spilled,
@@ -246,16 +262,16 @@ class CommandDevices:
             name="read", timing=timing, lanes=(Lane(user="npu", pattern=pattern, rank=rank),)
         )
 
-    def _pim_model(self, which: str, tokens: int) -> PimModel:
-        shape, ranks = {
-            "draft": (self.draft_shape, self._draft_ranks),
-            "target": (self.target_shape, self._target_ranks),
-        }[which]
-        model = PimModel(self.platform, self.timing, shape, ranks, tokens=tokens)
-        with self._told(model):
-            for stream in (model.exchange, model.weights):
-                self._simulated[0] += stream.simulated_commands
-        return model
+    def _shape(self, which: Model) -> ModelShape:
+        return self.draft_shape if which == "draft" else self.target_shape
+
+    def _pim_model(
+        self, which: Model, tokens: int, groups: tuple[Group, ...] = MATRICES
+    ) -> PimModel:
+        ranks = self._draft_ranks if which == "draft" else self._target_ranks
+        return PimModel(
+            self.platform, self.timing, self._shape(which), ranks, tokens=tokens, groups=groups
+        )
 
     @contextmanager
     def _told(self, model: PimModel) -> Iterator[None]:
@@ -271,66 +287,122 @@ class CommandDevices:
         except ValueError as error:
             raise UserError(f"{model.shape.name} on {self.platform.name}: {error}") from error
 
-    def _pim_task(self, which: str, tokens: int, context: int) -> Task:
+    def _pim_task(self, which: Model, tokens: int, context: int) -> Task:
         if context < 0:
             raise ValueError(f"context = {context} must not be negative")
         model = self._model(which, tokens)
-        label = f"{which} of {tokens}"
-        exchange, weights = model.exchange, model.weights
+        task = joined((self._products(which, tokens), self._attention(which, model, context)))
+        operators = self._operators(model, context)
+        return task if operators is None else joined((task, operators))
+
+    def pim_group(self, which: Model, group: Group, tokens: int, context: int) -> Task:
+        """Return one group of operators of a pass, all its layers, on the ranks of its model.
+
+        Non-linear operators take the AAUs.
+
+        Parameters
+        ----------
+        which
+            The model.
+        group
+            The operators.
+        tokens, context
+            As `rows` and `context` of `preverify`.
+        """
+        if group in MATRICES:
+            return self._products(which, tokens, (group,))
+        model = self._model(which, tokens)
+        if group == "attention":
+            return self._attention(which, model, context)
+        return self._operators(model, context, "aau") or joined(())
+
+    def npu_groups(self, which: Model, groups: Collection[Group], rows: int, context: int) -> Task:
+        """Return some groups of operators of a pass on the NPU, and the way there and back.
+
+        Parameters
+        ----------
+        which
+            The model.
+        groups
+            The operators that run there; the others run in the ranks that hold the model.
+        rows, context
+            As for `preverify`.
+        """
+        shape = self._shape(which)
+        stretches, pieces = runs_on_npu(shape, groups, has_nonlinear=self._unit != "none")
+        work = self._npu_task(shape, rows, context, None, groups=groups, pieces=pieces)
+        if len(groups) == len(GROUPS):
+            return work
+        written, read = nonlinear.crossing_bytes(shape, rows, context, groups)
+        bus = self._bus_traffic(self._model(which, rows).ranks)
+        way = _task(
+            (
+                Phase(name="transfer", memory_ps=self._transfer_ps(written + read, bus)),
+                Phase(name="trips", compute_ps=stretches * self.platform.npu.round_trip_ns * 1000),
+            ),
+            Events(write_bytes=written, read_bytes=read),
+            bus,
+        )
+        return joined((work, way))
+
+    @property
+    def nonlinear_places(self) -> tuple[bool, bool]:
+        """Whether the operators between the products can run in the ranks, and on the NPU."""
+        return self._unit == "aau", self._unit != "none"
+
+    def _weighted_products(
+        self, which: Model, tokens: int, groups: tuple[Group, ...] = MATRICES
+    ) -> Task:
+        """Return the products of some groups in the ranks of their model."""
+        model = self._model(which, tokens, groups)
+        with self._told(model):
+            exchange, weights = model.exchange, model.weights
+        self._simulated[0] += exchange.simulated_commands + weights.simulated_commands
+        name = f"{which} of {tokens}, {' '.join(groups)}"
+        phases = (
+            self._pim_phase("exchange", exchange, self._bus_traffic(model.ranks)),
+            self._pim_phase("weights", weights, self._mac_traffic(name, weights, model)),
+        )
+        return _streamed(phases, (exchange, weights), model)
+
+    def _attention(self, which: Model, model: PimModel, context: int) -> Task:
         with self._told(model):
             attention = model.attention(context)
         self._simulated[0] += attention.simulated_commands
-        bus = self._bus_traffic(model.ranks)
-        phases = [
-            self._pim_phase("exchange", exchange, bus),
-            self._pim_phase(
-                "weights", weights, self._mac_traffic(f"{label}, weights", weights, model)
-            ),
-        ]
-        if attention.programs:
-            # Contexts within a factor of two do much the same to the channel. The shortest moves
-            # most for its time.
-            nominal = 1 << max(0, context.bit_length() - 1)
-            traffic = self._mac_traffic(
-                f"{label}, attention to {nominal}", model.attention(nominal), model
-            )
-            phases.append(self._pim_phase("attention", attention, traffic))
-        streams = (exchange, weights, attention)
-        task = Task(phases=tuple(phases), events=sum((each.events for each in streams), Events()))
-        commands = len(model.ranks) * sum(
-            each.simulated_commands + each.skipped_commands for each in streams
-        )
-        operators = self._operators(model, context, bus)
-        if operators is None:
-            return replace(task, commands=commands)
-        outside = _task(operators.phases, operators.events, bus)
-        return Task(
-            phases=task.phases + outside.phases,
-            events=task.events + outside.events,
-            commands=commands,
-        )
+        if not attention.programs:
+            return _streamed((), (attention,), model)
+        # Contexts within a factor of two do much the same to the channel. The shortest moves
+        # most for its time.
+        nominal = 1 << max(0, context.bit_length() - 1)
+        name = f"{which} of {model.tokens}, attention to {nominal}"
+        traffic = self._mac_traffic(name, model.attention(nominal), model)
+        return _streamed((self._pim_phase("attention", attention, traffic),), (attention,), model)
 
-    def _operators(self, model: PimModel, context: int, bus: Traffic) -> Task | None:
-        """Return the operators between the products; None if they are left out."""
-        if self._unit == "none":
+    def _operators(self, model: PimModel, context: int, unit: Unit | None = None) -> Task | None:
+        """Return the operators between the products, where they run; None if they are left out."""
+        bus = self._bus_traffic(model.ranks)
+        unit = unit or self._unit
+        if unit == "none":
             return None
-        if self._unit == "npu":
-            return nonlinear.on_npu(
+        if unit == "npu":
+            found = nonlinear.on_npu(
                 model.shape,
                 model.tokens,
                 context,
                 npu=self.platform.npu,
                 transfer_ps=lambda size_bytes: self._transfer_ps(size_bytes, bus),
             )
-        return nonlinear.on_aau(
-            model.shape,
-            model.tokens,
-            context,
-            params=self._aau,
-            ranks=len(model.ranks),
-            period_ps=self.platform.pim.period_ps,
-            transfer_ps=lambda size_bytes: self._transfer_ps(size_bytes, bus),
-        )
+        else:
+            found = nonlinear.on_aau(
+                model.shape,
+                model.tokens,
+                context,
+                params=self._aau,
+                ranks=len(model.ranks),
+                period_ps=self.platform.pim.period_ps,
+                transfer_ps=lambda size_bytes: self._transfer_ps(size_bytes, bus),
+            )
+        return _task(found.phases, found.events, bus)
 
     def _transfer_ps(self, size_bytes: int, bus: Traffic) -> int:
         """Return the time of bursts back to back on all channels, ps."""
@@ -382,7 +454,8 @@ class CommandDevices:
     def _pair_rates(self, npu: Traffic, pim: Traffic) -> Rates:
         together = self._progress(pim.timing, (*npu.lanes, *pim.lanes))
         rates: Rates = {}
-        for user, traffic in (("npu", npu), ("pim", pim)):
+        users: tuple[tuple[User, Traffic], ...] = (("npu", npu), ("pim", pim))
+        for user, traffic in users:
             alone = self._alone(traffic)
             found = [got for lane, got in together if lane.user == user]
             rates[user] = min(ONE, int(ONE * min(found) / min(alone)))
@@ -441,6 +514,16 @@ def memory_timing(platform: Platform, *, refresh: bool = True) -> Timing:
 
 def _members(mask: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(mask.bit_length()) if mask >> rank & 1)
+
+
+def _streamed(phases: tuple[Phase, ...], streams: Sequence[Stream], model: PimModel) -> Task:
+    """Return what streams of all ranks do."""
+    commands = sum(each.simulated_commands + each.skipped_commands for each in streams)
+    return Task(
+        phases=phases,
+        events=sum((each.events for each in streams), Events()),
+        commands=len(model.ranks) * commands,
+    )
 
 
 def _task(phases: Sequence[Phase], events: Events, traffic: Traffic) -> Task:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scheme wants of the devices."""
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ahasd.system.devices.work import Task
 from ahasd.system.model import ModelShape
+
+Model = Literal["draft", "target"]
 
 
 class Devices(Protocol):

@@ -119,9 +119,7 @@ def operators(shape: ModelShape, attended: int) -> tuple[Operator, ...]:
             after="ffn",
             before="ffn",
         ),
-        Operator(
-            operation=norm, vectors=1, length=width, is_trip=True, after="ffn", before="head"
-        ),
+        Operator(operation=norm, vectors=1, length=width, is_trip=True, after="ffn", before="head"),
         Operator(
             operation=Operation.STATISTICS,
             vectors=1,

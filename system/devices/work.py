@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What devices are given to do, and what of it costs energy."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
@@ -109,13 +109,26 @@ class Task:
         What happens in it.
     commands
         Memory commands that it takes, refreshes aside; 0 where they are not modelled.
+    npu_events
+        Of the events, those of the NPU, where a task is spread over NPU and PIM; else None.
     """
 
     phases: tuple[Phase, ...]
     events: Events
     commands: int = 0
+    npu_events: Events | None = None
 
     @property
     def alone_ps(self) -> int:
         """Time of the task while nobody else uses the memory, ps."""
         return sum(phase.alone_ps for phase in self.phases)
+
+
+def joined(tasks: Iterable[Task]) -> Task:
+    """Return tasks one after another as one."""
+    parts = list(tasks)
+    return Task(
+        phases=tuple(phase for part in parts for phase in part.phases),
+        events=sum((part.events for part in parts), Events()),
+        commands=sum(part.commands for part in parts),
+    )
