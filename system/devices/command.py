@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 from ahasd import UserError
@@ -117,7 +117,9 @@ class CommandDevices:
         # One of each: what is asked for again is not played again.
         self._read_ps = cache(self._read_time_ps)
         self._model = cache(self._pim_model)
-        self._products = cache(self._weighted_products)
+        self._products = cache(self._all_products)
+        self._group = cache(self._group_products)
+        self._groups_alone = cache(self._groups_alone_ps)
         self._alone = cache(self._segments_per_cycle)
         self._pair = cache(self._pair_rates)
         self._slowest = cache(self._together_factor)
@@ -144,7 +146,7 @@ class CommandDevices:
         """Commands that an engine was given so far, whatever they were needed for."""
         return self._simulated[0]
 
-    @property
+    @cached_property
     def peak_bytes_s(self) -> float:
         """Bytes a second that all channels carry at most."""
         return float(self.timing.channel_bytes_s * self.timing.channels)
@@ -310,7 +312,7 @@ class CommandDevices:
             As `rows` and `context` of `preverify`.
         """
         if group in MATRICES:
-            return self._products(which, tokens, (group,))
+            return self._group(which, tokens, group)
         model = self._model(which, tokens)
         if group == "attention":
             return self._attention(which, model, context)
@@ -350,20 +352,46 @@ class CommandDevices:
         """Whether the operators between the products can run in the ranks, and on the NPU."""
         return self._unit == "aau", self._unit != "none"
 
-    def _weighted_products(
-        self, which: Model, tokens: int, groups: tuple[Group, ...] = MATRICES
-    ) -> Task:
-        """Return the products of some groups in the ranks of their model."""
-        model = self._model(which, tokens, groups)
+    def _all_products(self, which: Model, tokens: int) -> Task:
+        """Return the products with weights of a pass in the ranks of its model."""
+        model = self._model(which, tokens)
         with self._told(model):
             exchange, weights = model.exchange, model.weights
         self._simulated[0] += exchange.simulated_commands + weights.simulated_commands
-        name = f"{which} of {tokens}, {' '.join(groups)}"
+        name = f"{which} of {tokens}, weights"
         phases = (
             self._pim_phase("exchange", exchange, self._bus_traffic(model.ranks)),
             self._pim_phase("weights", weights, self._mac_traffic(name, weights, model)),
         )
         return _streamed(phases, (exchange, weights), model)
+
+    def _group_products(self, which: Model, tokens: int, group: Group) -> Task:
+        """Return the products of a group: what they take alone, as a share of the whole.
+
+        How the ranks of a channel get in each other's way depends on the pattern, and by some
+        percent on chance. As shares the groups add up to the whole.
+        """
+        own = self._model(which, tokens, (group,))
+        total_ps = self._groups_alone(which, tokens)
+        _, whole = self._products(which, tokens).phases
+        weights = replace(
+            whole,
+            memory_ps=whole.memory_ps * own.weights.time_ps // total_ps,
+            channel_bytes=own.weights.events.read_bytes + own.weights.events.write_bytes,
+        )
+        exchange = self._pim_phase("exchange", own.exchange, self._bus_traffic(own.ranks))
+        return _streamed((exchange, weights), (own.exchange, own.weights), own)
+
+    def _groups_alone_ps(self, which: Model, tokens: int) -> int:
+        """Return the time of all groups of products, each alone in a rank, ps."""
+        time_ps = 0
+        for group in MATRICES:
+            model = self._model(which, tokens, (group,))
+            with self._told(model):
+                time_ps += model.weights.time_ps
+                commands = model.exchange.simulated_commands + model.weights.simulated_commands
+            self._simulated[0] += commands
+        return time_ps
 
     def _attention(self, which: Model, model: PimModel, context: int) -> Task:
         with self._told(model):

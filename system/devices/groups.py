@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of a model's operators, as a mapping deals them out to NPU and PIM."""
 
-from collections.abc import Collection, Iterator
-from itertools import chain, groupby, repeat
+from collections.abc import Collection
+from itertools import groupby
 from typing import Literal, get_args
 
 from ahasd.system.model import ModelShape
@@ -47,13 +47,12 @@ def runs_on_npu(
         Stretches on the NPU, and those of them that read weights. A pass that never leaves the NPU
         is one stretch.
     """
-    layer: list[Group] = ["nonlinear", "qkv", "attention", "nonlinear", "attention", "projection"]
-    if not shape.parallel_block:
-        layer.append("nonlinear")
-    layer += ["ffn", "nonlinear", "ffn"]
-    tail: list[Group] = ["nonlinear", "head", "nonlinear"]
-    steps: Iterator[Group] = chain(*repeat(layer, shape.layers), tail)
-    told = [each for each in steps if has_nonlinear or each != "nonlinear"]
+    between: tuple[Group, ...] = () if shape.parallel_block else ("nonlinear",)
+    attention: tuple[Group, ...] = ("nonlinear", "qkv", "attention", "nonlinear", "attention")
+    feed_forward: tuple[Group, ...] = ("projection", *between, "ffn", "nonlinear", "ffn")
+    tail: tuple[Group, ...] = ("nonlinear", "head", "nonlinear")
+    steps = (attention + feed_forward) * shape.layers + tail
+    told = (each for each in steps if has_nonlinear or each != "nonlinear")
     stretches = [
         any(each in MATRICES for each in stretch)
         for here, stretch in groupby(told, key=lambda each: each in on_npu)
