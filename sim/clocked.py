@@ -45,6 +45,15 @@ class Cycles:
     skipped: int = 0
 
 
+class _Stream:
+    """A stream's pins and its domain's number."""
+
+    def __init__(self, name: str, domain: int) -> None:
+        self.name, self.domain = name, domain
+        self.valid, self.ready = f"{name}__valid", f"{name}__ready"
+        self.payload = f"{name}__payload"
+
+
 class QuiescenceError(AssertionError):
     """A unit that called itself idle changed state: its `idle` output is wrong."""
 
@@ -103,9 +112,13 @@ class ClockedUnit:
         self._kernel = kernel
         self._domains = tuple(clocks)
         self._clocks = tuple(clocks.values())
-        self._inputs = {name: self._domains.index(domain) for name, domain in inputs.items()}
-        self._outputs = {name: self._domains.index(domain) for name, domain in outputs.items()}
         self._queues: dict[str, deque[int]] = {name: deque() for name in inputs}
+        self._inputs = [
+            _Stream(name, self._domains.index(domain)) for name, domain in inputs.items()
+        ]
+        self._outputs = [
+            _Stream(name, self._domains.index(domain)) for name, domain in outputs.items()
+        ]
         self._listeners: dict[str, Callable[[int], None]] = {}
         self._levels: dict[str, int] = {}
         self._level_listeners: dict[str, Callable[[int], None]] = {}
@@ -211,14 +224,15 @@ class ClockedUnit:
         """Take this edge, and those after it on which there is nothing to see or to do."""
         pins = self._pins
         transfers = []
-        for name, queue in self._queues.items():
-            pins[f"{name}__valid"] = int(bool(queue))
+        for stream in self._inputs:
+            queue = self._queues[stream.name]
+            pins[stream.valid] = int(bool(queue))
             if queue:
-                pins[f"{name}__payload"] = queue[0]
-                transfers.append((f"{name}__ready", self._inputs[name]))
-        for name, domain in self._outputs.items():
-            if pins[f"{name}__ready"]:
-                transfers.append((f"{name}__valid", domain))
+                pins[stream.payload] = queue[0]
+                transfers.append((stream.ready, stream.domain))
+        for stream in self._outputs:
+            if pins[stream.ready]:
+                transfers.append((stream.valid, stream.domain))
         self._set_now()
         now_ps = self._kernel.now_ps
         next_ps = self._kernel.next_ps
@@ -255,13 +269,18 @@ class ClockedUnit:
             self._report(span.time_ps)
         if self._awake:
             self._schedule()
-        ready = {name for name in self._outputs if self._pins[f"{name}__ready"]}
-        for name, queue in self._queues.items():
-            if mask >> self._inputs[name] & 1 and queue and seen[f"{name}__ready"]:
+        # What a listener sets counts from the next edge on.
+        taken = [
+            stream
+            for stream in self._outputs
+            if mask >> stream.domain & 1 and seen[stream.valid] and self._pins[stream.ready]
+        ]
+        for stream in self._inputs:
+            queue = self._queues[stream.name]
+            if mask >> stream.domain & 1 and queue and seen[stream.ready]:
                 queue.popleft()
-        for name, domain in self._outputs.items():
-            if mask >> domain & 1 and name in ready and seen[f"{name}__valid"]:
-                self._listeners[name](seen[f"{name}__payload"])
+        for stream in taken:
+            self._listeners[stream.name](seen[stream.payload])
         for pin, value in list(self._levels.items()):
             if seen[pin] != value:
                 self._levels[pin] = seen[pin]

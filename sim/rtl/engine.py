@@ -21,25 +21,24 @@ class _Words:
     def __init__(self, pins: tuple[Pin, ...]) -> None:
         self.pins = pins
         self.array = (ctypes.c_uint64 * (sum(pin.words for pin in pins) or 1))()
+        self._narrow = [(pin.name, pin.offset) for pin in pins if pin.words == 1]
+        self._wide = [(pin.name, pin.offset, pin.words) for pin in pins if pin.words > 1]
 
     def write(self, values: Pins) -> None:
         array = self.array
-        for pin in self.pins:
-            value = values[pin.name]
-            if pin.words == 1:
-                array[pin.offset] = value
-            else:
-                for i in range(pin.words):
-                    array[pin.offset + i] = value >> (WORD_BITS * i) & WORD_MASK
+        for name, offset in self._narrow:
+            array[offset] = values[name]
+        for name, offset, words in self._wide:
+            value = values[name]
+            for i in range(words):
+                array[offset + i] = value >> (WORD_BITS * i) & WORD_MASK
 
     def read(self) -> dict[str, int]:
-        array = self.array
-        return {
-            pin.name: array[pin.offset]
-            if pin.words == 1
-            else sum(array[pin.offset + i] << (WORD_BITS * i) for i in range(pin.words))
-            for pin in self.pins
-        }
+        array = self.array[:]
+        found = {name: array[offset] for name, offset in self._narrow}
+        for name, offset, words in self._wide:
+            found[name] = sum(array[offset + i] << (WORD_BITS * i) for i in range(words))
+        return found
 
 
 class _Watch(ctypes.Structure):

@@ -60,9 +60,11 @@ def source(ports: Sequence[dict[str, Any]], domains: Sequence[str], module: str)
 
     Notes
     -----
-    An edge is: inputs in, clocks low, settle, outputs out, clocks high, evaluate. Reading between
-    settle and rise gives what the edge sees; raising first would leave combinational outputs a
-    cycle old.
+    An edge is: inputs in, clocks high, evaluate, outputs out, commit, clocks low. Evaluation gives
+    combinational values of the inputs and the old state, which is what the edge sees, and the next
+    state, which only the commit makes current. One evaluation is enough as there is no feedback:
+    CXXRTL warns of it, and a warning fails the build. Its memory of the clocks' last level is set
+    here, as otherwise an evaluation with them low would be needed.
     """
     load = [
         f"    {_member(pin.name)}.data[{i}] ="
@@ -81,8 +83,13 @@ def source(ports: Sequence[dict[str, Any]], domains: Sequence[str], module: str)
             ]
             store.append(f"    out[{pin.offset + word}] = {' | '.join(parts)};")
     clocks = [
-        f"    if (clocks >> {i} & 1) {_member(domain + '_clk')}.set<bool>(level);"
+        f"    if (clocks >> {i} & 1) {_member(domain + '_clk')}.set<bool>(true);"
         for i, domain in enumerate(domains)
+    ]
+    low = [
+        f"    unit.{prefix}p_{(domain + '_clk').replace('_', '__')}.set<bool>(false);"
+        for domain in domains
+        for prefix in ("", "prev_")
     ]
     resets = [f"    {_member(domain + '_rst')}.set<bool>(level);" for domain in domains]
     newline = "\n"
@@ -106,8 +113,11 @@ struct Model {{
   cxxrtl::vcd_writer vcd;
 #endif
 
-  void set_clocks(uint32_t clocks, bool level) {{
+  void raise_clocks(uint32_t clocks) {{
 {newline.join(clocks)}
+  }}
+  void lower_clocks() {{
+{newline.join(low)}
   }}
   void set_resets(bool level) {{
 {newline.join(resets)}
@@ -118,20 +128,13 @@ struct Model {{
   void store(uint64_t *out) {{
 {newline.join(store)}
   }}
-  bool settle() {{
-    bool changed = false, again;
-    do {{
-      bool converged = unit.eval();
-      bool moved = unit.commit();
-      changed |= moved;
-      again = moved && !converged;
-    }} while (again);
-    return changed;
-  }}
-  bool rise(uint32_t clocks) {{
-    set_clocks(clocks, true);
-    bool changed = settle();
-    set_clocks(clocks, false);
+  // Without outputs, a null pointer.
+  bool edge(uint32_t clocks, uint64_t *out) {{
+    raise_clocks(clocks);
+    unit.eval();
+    if (out) store(out);
+    bool changed = unit.commit();
+    lower_clocks();
     return changed;
   }}
 }};
@@ -154,9 +157,7 @@ void ahasd_destroy(Model *model) {{ delete model; }}
 // One edge of the clocks in the mask; returns whether it changed any state.
 int ahasd_step(Model *model, uint32_t clocks, const uint64_t *in, uint64_t *out) {{
   model->load(in);
-  model->settle();
-  model->store(out);
-  return model->rise(clocks);
+  return model->edge(clocks, out);
 }}
 
 // Every edge up to a time with the same inputs, but for a word that counts the edges of a domain;
@@ -171,8 +172,7 @@ uint64_t ahasd_run(Model *model, const uint64_t *periods, uint64_t *next, uint64
     uint32_t clocks = 0;
     for (size_t i = 0; i < {len(domains)}; i++)
       if (next[i] == time) {{ clocks |= 1u << i; next[i] += periods[i]; }}
-    model->settle();
-    if (model->rise(clocks)) return time;
+    if (model->edge(clocks, nullptr)) return time;
     if (now_word != UINT64_MAX && (clocks >> now_domain & 1)) {{
       in[now_word]++;
       model->load(in);
@@ -199,9 +199,7 @@ int ahasd_advance(Model *model, uint64_t *in, uint64_t *out, Watch *watch) {{
         watch->next_ps[i] += watch->periods_ps[i];
         watch->edges[i]++;
       }}
-    model->settle();
-    model->store(out);
-    changed = model->rise(clocks);
+    changed = model->edge(clocks, out);
     watch->time_ps = time;
     watch->clocks = clocks;
 
@@ -227,8 +225,7 @@ int ahasd_advance(Model *model, uint64_t *in, uint64_t *out, Watch *watch) {{
 Model *ahasd_create() {{
   Model *model = new Model();
   model->set_resets(true);
-  model->settle();
-  model->rise({(1 << len(domains)) - 1}u);
+  model->edge({(1 << len(domains)) - 1}u, nullptr);
   model->set_resets(false);
 #ifdef AHASD_WAVES
   model->unit.debug_info(&model->items, nullptr, "");
@@ -242,7 +239,7 @@ Model *ahasd_create() {{
 // Append the present values to the waveform, then move out the text that is ready.
 void ahasd_sample(Model *model, const uint64_t *in, uint64_t time_ps) {{
   model->load(in);
-  model->settle();
+  model->unit.eval();
   model->vcd.sample(time_ps);
 }}
 size_t ahasd_waves(Model *model, const char **text) {{
