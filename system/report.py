@@ -7,15 +7,19 @@ from rich.table import Table
 
 from ahasd.rtl.aau.params import AauParams
 from ahasd.system.energy.table import LEVELS
+from ahasd.system.metrics.spread import SHARES
 from ahasd.system.schemes.names import HARDWARE_SCHEMES
 from ahasd.system.stats import FATES, flat
 
 ROWS = (
     ("throughput, decoding", "throughput_tokens_s", "{:.2f} tokens/s"),
     ("time to first token", "ttft_s", "{:.3f} s"),
+    ("time a token after it, p50", "latency.tpot_s.p50", "{:.3f} s"),
+    ("time between chunks, p50 / p90 / p99", "latency.itl_s.{}", "s"),
     ("mean acceptance length", "mean_acceptance_length_tokens", "{:.2f} tokens/pass"),
     ("acceptance rate, of drafted", "acceptance_rate", "{:.1%}"),
     ("acceptance rate, of judged", "judged_acceptance_rate", "{:.1%}"),
+    ("acceptance rate, of tested (alpha)", "speculation.alpha", "{:.1%}"),
     ("drafted per output token", "drafted_per_token", "{:.2f}"),
     ("rejected per output token", "rejected_per_token", "{:.2f}"),
     ("flushed per output token", "flushed_per_token", "{:.2f}"),
@@ -64,8 +68,9 @@ def _cell(values: dict[str, Any], key: str, form: str) -> str:
         fates = [values.get(f"{key}.{fate}") for fate in FATES]
         return NONE if None in fates else " / ".join(str(fate) for fate in fates)
     if "{}" in key:
-        levels = [values.get(key.format(level)) for level in LEVELS]
-        return NONE if None in levels else " / ".join(f"{x:.0f}" for x in levels) + f" {form}"
+        levels, digits = (SHARES, ".2f") if form == "s" else (LEVELS, ".0f")
+        found = [values.get(key.format(level)) for level in levels]
+        return NONE if None in found else " / ".join(f"{x:{digits}}" for x in found) + f" {form}"
     value = values.get(key)
     return NONE if value is None else form.format(value)
 
@@ -83,6 +88,8 @@ def table(results: dict[str, Any]) -> Table:
     for run in runs:
         unit = f" ({backend['ahasd']})" if run["scheme"] in HARDWARE_SCHEMES else ""
         shown.add_column(run["scheme"] + unit, justify="right")
+    for other, speedup in results["speedup"].items():
+        shown.add_row(f"speed-up over {other}", f"{speedup:.2f}", *[NONE] * (len(runs) - 1))
     for label, key, form in ROWS:
         cells = [_cell(run, key, form) for run in runs]
         if any(cell != NONE for cell in cells):

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,11 +23,12 @@ from ahasd.system.simulate import Outcome
 from ahasd.system.stats import cycle_account, flat, memory_commands, metrics
 from ahasd.system.workload.trace import Trace
 
-SCHEMA = "ahasd-results/3"
+SCHEMA = "ahasd-results/4"
 INCIDENTAL = ("backend", "timing", "provenance")
 """Keys of results.json that may differ between two runs of one configuration."""
 
 CONFIG, RESULTS, STATS = "config.toml", "results.json", "stats.csv"
+REQUESTS = "requests.jsonl"
 
 
 def _git() -> dict[str, Any]:
@@ -67,6 +68,7 @@ def document(
     told = config.model_dump(mode="json", exclude_none=True)
     backend = told.pop("backend")
     header = trace.header
+    runs = [metrics(outcome) for outcome in outcomes]
     return {
         "schema": SCHEMA,
         "name": config.folder_name,
@@ -88,7 +90,8 @@ def document(
             "tlm_mask": outcomes[0].ranks.tlm_mask,
             "drafting_ranks": outcomes[0].ranks.draft_ranks,
         },
-        "runs": [metrics(outcome) for outcome in outcomes],
+        "runs": runs,
+        "speedup": speedups(runs),
         "config": told,
         "backend": backend,
         "timing": {
@@ -98,6 +101,15 @@ def document(
         },
         "provenance": provenance(),
     }
+
+
+def speedups(runs: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the first run's decoding throughput over that of each other, by its scheme.
+
+    Over a scheme that decodes alone on the same hardware it is what papers call the speed-up.
+    """
+    first, *others = (run["throughput_tokens_s"] for run in runs)
+    return {run["scheme"]: first / other for run, other in zip(runs[1:], others, strict=True)}
 
 
 def provenance() -> dict[str, Any]:
@@ -217,10 +229,24 @@ def check_folder(folder: Path, config: RunConfig, *, force: bool) -> None:
         )
 
 
-def write_folder(folder: Path, config: RunConfig, results: dict[str, Any]) -> None:
-    """Write a run's three files: aside first, then moved into place, results.json last.
+def write_folder(
+    folder: Path,
+    config: RunConfig,
+    results: dict[str, Any],
+    requests: Iterable[dict[str, Any]],
+) -> None:
+    """Write a run's four files: aside first, then moved into place, results.json last.
 
     Other files in the folder stay.
+
+    Parameters
+    ----------
+    folder, config
+        Where the run goes, and the run.
+    results
+        Of `document`.
+    requests
+        Records of the requests of every scheme that was run, a line each.
 
     Raises
     ------
@@ -233,9 +259,11 @@ def write_folder(folder: Path, config: RunConfig, results: dict[str, Any]) -> No
         try:
             (aside / CONFIG).write_text(config_text(config), encoding="utf-8")
             _write_stats(aside / STATS, results["runs"])
+            with (aside / REQUESTS).open("w", encoding="utf-8") as file:
+                file.writelines(json.dumps(each) + "\n" for each in requests)
             (aside / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
             if folder.exists():
-                for name in (CONFIG, STATS, RESULTS):
+                for name in (CONFIG, STATS, REQUESTS, RESULTS):
                     (aside / name).replace(folder / name)
             else:
                 aside.chmod(0o755)

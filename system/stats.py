@@ -11,6 +11,14 @@ from typing import Any
 
 from ahasd.sim.clocked import Cycles
 from ahasd.system.accounting import energy
+from ahasd.system.devices.mapping import MappedDevices
+from ahasd.system.energy.report import STYLES
+from ahasd.system.energy.table import LEVELS
+from ahasd.system.metrics.drafting import drafting
+from ahasd.system.metrics.latency import latencies
+from ahasd.system.metrics.records import arrivals
+from ahasd.system.metrics.speculation import by_position, speculation
+from ahasd.system.metrics.spread import ratio
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.simulate import Outcome
@@ -20,11 +28,6 @@ PS_PER_S = 10**12
 
 FATES = ("full", "rejected", "void", "flushed")
 """What becomes of a batch."""
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    """Return a ratio, or None where there is nothing to divide by."""
-    return part / whole if whole else None
 
 
 def _utilisation(activity: Activity, time_ps: int) -> dict[str, Any]:
@@ -44,9 +47,9 @@ def _edc(ledger: Ledger) -> dict[str, Any]:
     full, rejected = go["full"] + stop["full"], go["rejected"] + stop["rejected"]
     return {
         "confusion_batches": matrix,
-        "reject_recall": _ratio(stop["rejected"], rejected),
-        "false_stop_rate": _ratio(stop["full"], full),
-        "accuracy": _ratio(go["full"] + stop["rejected"], full + rejected),
+        "reject_recall": ratio(stop["rejected"], rejected),
+        "false_stop_rate": ratio(stop["full"], full),
+        "accuracy": ratio(go["full"] + stop["rejected"], full + rejected),
         "decisions": dict(sorted(ledger.decisions.items())),
     }
 
@@ -57,30 +60,46 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
     A ratio without a denominator is None.
     """
     ledger = outcome.ledger
+    log = ledger.log
     tokens = outcome.config.workload.tokens
+    decoding_s = (outcome.time_ps - ledger.prefill_ps) / PS_PER_S
+    spent = energy(outcome)
     found: dict[str, Any] = {
         "scheme": outcome.config.scheme,
         "tokens": tokens,
         "time_s": outcome.time_ps / PS_PER_S,
         "prefill_s": ledger.prefill_ps / PS_PER_S,
         "ttft_s": outcome.first_token_ps / PS_PER_S,
-        "throughput_tokens_s": tokens * PS_PER_S / (outcome.time_ps - ledger.prefill_ps),
+        "throughput_tokens_s": tokens / decoding_s,
         "end_to_end_tokens_s": tokens * PS_PER_S / outcome.time_ps,
         "passes": ledger.passes,
         "rows_per_pass": ledger.rows / ledger.passes,
         "mean_acceptance_length_tokens": tokens / ledger.passes,
+        "verification_rate": ledger.passes / tokens,
+        "latency": latencies(arrivals(log)),
+        "split": {part: ps / outcome.time_ps for part, ps in outcome.split_ps.items()},
         "npu": _utilisation(outcome.npu, outcome.time_ps),
         "delayed_s": {user: ps / PS_PER_S for user, ps in outcome.delayed_ps.items()},
-        "energy": energy(outcome),
+        "energy": spent,
+        "tokens_per_j": {
+            level: {style: ratio(1000, spent[level][style]["mj_per_token"]) for style in STYLES}
+            for level in LEVELS
+        },
     }
     if outcome.pim is not None:
         judged = ledger.accepted + ledger.rejected
         found |= {
-            "acceptance_rate": _ratio(ledger.accepted, ledger.drafted),
-            "judged_acceptance_rate": _ratio(ledger.accepted, judged),
+            "acceptance_rate": ratio(ledger.accepted, ledger.drafted),
+            "judged_acceptance_rate": ratio(ledger.accepted, judged),
             "drafted_per_token": ledger.drafted / tokens,
             "rejected_per_token": ledger.rejected / tokens,
             "flushed_per_token": ledger.flushed / tokens,
+            "discard_rate": (ledger.rejected + ledger.flushed) / tokens,
+            "accepted_tokens_s": ledger.accepted / decoding_s,
+            "drafted_tokens_s": ledger.drafted / decoding_s,
+            "speculation": speculation(log.drafted, log.accepted, log.emitted),
+            "acceptance_by_position": by_position(log.drafted, log.accepted),
+            "drafting": drafting(log, outcome.config.draft.k_max),
             "counts": {
                 "drafted_tokens": ledger.drafted,
                 "accepted_tokens": ledger.accepted,
@@ -101,6 +120,8 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
         }
     if outcome.config.scheme in ("async-edc", "ahasd"):
         found["edc"] = _edc(ledger)
+    if isinstance(outcome.devices, MappedDevices):
+        found["mapping"] = outcome.devices.mapping.told()
     if outcome.config.scheme == "ahasd":
         found["tvc"] = _tvc(outcome)
     if outcome.draft_control:

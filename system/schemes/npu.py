@@ -8,7 +8,7 @@ from typing import Literal
 from ahasd.sim.kernel import Kernel
 from ahasd.system.devices.interface import Devices
 from ahasd.system.devices.machine import Machine
-from ahasd.system.schemes.activity import Activity
+from ahasd.system.schemes.activity import Activity, Kind
 from ahasd.system.schemes.batch import Batch, Verdict, drafted
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import Link
@@ -18,7 +18,7 @@ from ahasd.system.workload.playback import Playback, TargetStream
 Take = Literal["all", "one"]
 Bonus = Literal["compare", "drop"]
 
-NPU_STATES = {"verifying": "busy", "prefilling": "busy", "starved": "idle"}
+NPU_STATES: dict[str, Kind] = {"verifying": "busy", "prefilling": "busy", "starved": "idle"}
 
 
 class Emitter:

@@ -9,7 +9,7 @@ from ahasd.system.devices.machine import Job, Machine
 from ahasd.system.drafting.base import Drafting, DraftToken, Judged, Outcome
 from ahasd.system.energy.account import Fate
 from ahasd.system.metrics.log import End
-from ahasd.system.schemes.activity import Activity
+from ahasd.system.schemes.activity import Activity, Kind
 from ahasd.system.schemes.batch import Batch, Verdict, drafted
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import ANSWERS, Link
@@ -17,7 +17,7 @@ from ahasd.system.schemes.prefill import Prefiller
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.workload.playback import DraftChain, Playback, TargetStream
 
-PIM_STATES = {
+PIM_STATES: dict[str, Kind] = {
     "drafting": "busy",
     "preverifying": "busy",
     "deciding": "blocked",  # a finished batch waits for its grant

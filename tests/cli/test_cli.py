@@ -35,6 +35,7 @@ def test_run_prints_the_table_and_leaves_the_folder(capsys, tmp_path):
     assert "48/48" in told.err, "progress goes to standard error"
     assert sorted(path.name for path in (tmp_path / "runs" / "mine").iterdir()) == [
         "config.toml",
+        "requests.jsonl",
         "results.json",
         "stats.csv",
     ]

@@ -9,7 +9,7 @@ import pytest
 from ahasd import UserError
 from ahasd.system import results
 from ahasd.system.config import load_config
-from ahasd.system.results import check_folder, comparable, document, write_folder
+from ahasd.system.results import check_folder, comparable, document, speedups, write_folder
 from ahasd.system.simulate import prepare, simulate
 from ahasd.system.stats import flat
 
@@ -22,9 +22,12 @@ def finished():
     return config, document(config, trace, outcomes, [0.1, 0.2])
 
 
+RECORDS = [{"request": 0, "completion_tokens": 7}, {"request": 1, "completion_tokens": 5}]
+
+
 def test_results_hold_schema_seed_backend_versions_and_commit(finished):
     _, told = finished
-    assert told["schema"] == "ahasd-results/3"
+    assert told["schema"] == "ahasd-results/4"
     assert told["seed"] == 0
     assert told["backend"]["ahasd"] == "golden"
     assert told["backend"]["skip"]
@@ -36,6 +39,16 @@ def test_results_hold_schema_seed_backend_versions_and_commit(finished):
     assert "backend" not in told["config"]
 
 
+def test_the_speedup_is_over_every_other_run_by_decoding_throughput(finished):
+    _, told = finished
+    assert speedups(
+        [{"scheme": s, "throughput_tokens_s": t} for s, t in (("a", 6), ("b", 4), ("c", 12))]
+    ) == {"b": 1.5, "c": 0.5}
+    first, second = (run["throughput_tokens_s"] for run in told["runs"])
+    assert told["speedup"] == {"sync": first / second}
+    assert speedups(told["runs"][:1]) == {}
+
+
 def test_what_may_differ_between_backends_is_set_apart(finished):
     _, told = finished
     assert set(told) - set(comparable(told)) == {"backend", "timing", "provenance"}
@@ -44,8 +57,15 @@ def test_what_may_differ_between_backends_is_set_apart(finished):
 def test_a_folder_holds_config_results_and_a_row_a_metric(finished, tmp_path):
     config, told = finished
     folder = tmp_path / "runs" / "mine"
-    write_folder(folder, config, told)
-    assert {path.name for path in folder.iterdir()} == {"config.toml", "results.json", "stats.csv"}
+    write_folder(folder, config, told, RECORDS)
+    assert {path.name for path in folder.iterdir()} == {
+        "config.toml",
+        "requests.jsonl",
+        "results.json",
+        "stats.csv",
+    }
+    lines = (folder / "requests.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == RECORDS
     assert json.loads((folder / "results.json").read_text()) == told
     with (folder / "stats.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -60,7 +80,7 @@ def test_a_folder_holds_config_results_and_a_row_a_metric(finished, tmp_path):
 def test_a_failure_half_way_leaves_the_old_folder_and_nothing_else(finished, tmp_path, monkeypatch):
     config, told = finished
     folder = tmp_path / "mine"
-    write_folder(folder, config, told)
+    write_folder(folder, config, told, RECORDS)
     before = (folder / "results.json").read_bytes()
 
     def fail(path, runs):
@@ -68,7 +88,7 @@ def test_a_failure_half_way_leaves_the_old_folder_and_nothing_else(finished, tmp
 
     monkeypatch.setattr(results, "_write_stats", fail)
     with pytest.raises(UserError, match=f"cannot write {folder}: No space left on device"):
-        write_folder(folder, config, told | {"seed": 1})
+        write_folder(folder, config, told | {"seed": 1}, RECORDS)
     assert (folder / "results.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -77,10 +97,10 @@ def test_a_folder_of_the_same_configuration_is_replaced_and_of_another_refused(f
     config, told = finished
     folder = tmp_path / "mine"
     check_folder(folder, config, force=False)
-    write_folder(folder, config, told)
+    write_folder(folder, config, told, RECORDS)
     same = load_config("test", {"workload.tokens": 12, "backend.ahasd": "pysim", "name": "mine"})
     check_folder(folder, same, force=False)
-    write_folder(folder, config, told)
+    write_folder(folder, config, told, RECORDS)
     other = load_config("test", {"workload.tokens": 12, "seed": 5})
     with pytest.raises(UserError, match=r"another configuration \(seed is 0 there, 5 here\)"):
         check_folder(folder, other, force=False)
@@ -90,9 +110,9 @@ def test_a_folder_of_the_same_configuration_is_replaced_and_of_another_refused(f
 def test_files_of_the_user_in_a_run_folder_stay(finished, tmp_path):
     config, told = finished
     folder = tmp_path / "mine"
-    write_folder(folder, config, told)
+    write_folder(folder, config, told, RECORDS)
     (folder / "plots.txt").write_text("mine")
-    write_folder(folder, config, told)
+    write_folder(folder, config, told, RECORDS)
     assert (folder / "plots.txt").read_text() == "mine"
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ahasd.sim.clocked import Cycles
 from ahasd.system.config import load_config
+from ahasd.system.metrics.log import RunLog
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import Measurements
 from ahasd.system.schemes.ledger import Ledger, Preverify
@@ -49,6 +50,14 @@ def found():
         ),
         decisions=Counter({"go": 19, "stop": 19, "empty": 3}),
         preverify=Preverify(asked=12, harmful_ps=25 * 10**10),
+        log=RunLog(
+            request=[0, 0, 1],
+            drafted=[3, 2, 2],
+            accepted=[2, 2, 0],
+            emitted=[3, 3, 1],
+            end_ps=[6 * 10**11, 10**12, 2 * 10**12],
+            batches=Counter({("rule", 2): 3, ("cap", 16): 1}),
+        ),
     )
     outcome = Outcome(
         config=load_config("test", {"workload.tokens": 50}),
@@ -74,7 +83,7 @@ def found():
         cycles={"pim": Cycles(stepped=7, skipped=93)},
         measurements=Measurements(),
         counters={},
-        split_ps={},
+        split_ps={"verify_only": 5 * 10**11, "draft_and_verify": 15 * 10**11},
     )
     return metrics(outcome)
 
@@ -90,6 +99,23 @@ def found():
         ("delayed_s.npu", 0.1),
         ("mean_acceptance_length_tokens", 2.5),
         ("rows_per_pass", 3.5),
+        ("verification_rate", 0.4),
+        ("discard_rate", (10 + 55) / 50),
+        ("accepted_tokens_s", 30 / 1.5),
+        ("drafted_tokens_s", 100 / 1.5),
+        ("speculation.alpha", 4 / 6),
+        ("speculation.mean_acceptance_length", 1 + 4 / 3),
+        ("speculation.mean_emitted_tokens", 7 / 3),
+        ("acceptance_by_position.2.of_tested", 1.0),
+        ("acceptance_by_position.1.of_all_steps", 2 / 3),
+        ("drafting.early_exits", 3),
+        ("drafting.requested_tokens", 64),
+        ("latency.ttft_s.p50", 0.6),
+        ("latency.ttft_s.p99", 1.0),
+        ("latency.itl_s.p50", 0.4),
+        ("latency.token_s.p50", 0.4 / 3),
+        ("latency.tpot_s.p50", 0.4 / 5),
+        ("split.draft_and_verify", 0.75),
         ("acceptance_rate", 0.30),
         ("judged_acceptance_rate", 0.75),
         ("drafted_per_token", 2.0),
@@ -119,6 +145,14 @@ def test_the_shares_of_each_device_add_up_to_one(found):
         assert sum(found[device][kind] for kind in ("busy", "blocked", "idle")) == pytest.approx(1)
 
 
+def test_tokens_a_joule_are_the_inverse_of_joules_a_token(found):
+    for level, styles in found["tokens_per_j"].items():
+        for style, tokens in styles.items():
+            energy = found["energy"][level][style]["mj_per_token"]
+            assert tokens is None if not energy else tokens * energy == pytest.approx(1000)
+    assert found["tokens_per_j"]["mid"]["wall"] > 0
+
+
 def test_a_ratio_without_a_denominator_is_none():
     outcome = Outcome(
         config=load_config("test", {}),
@@ -140,6 +174,8 @@ def test_a_ratio_without_a_denominator_is_none():
     )
     found = metrics(outcome)
     assert found["acceptance_rate"] is None
+    assert found["speculation"]["alpha"] is None
+    assert found["latency"]["ttft_s"]["p50"] is None
     assert found["edc"]["reject_recall"] is None
 
 

@@ -50,7 +50,7 @@ def run(
     - ahasd: the same, and the PIM pre-verifies where the TVC finds time for it
 
     Prints a table beside a baseline and writes OUT/NAME/ with config.toml (everything resolved; can
-    be run again), results.json and stats.csv.
+    be run again), results.json, stats.csv and requests.jsonl, a record of every request.
 
     For example:
 
@@ -111,6 +111,7 @@ def run(
     from ahasd.cli.progress import token_progress
     from ahasd.system.config import load_config
     from ahasd.system.devices.pool import DevicePool
+    from ahasd.system.metrics.records import records
     from ahasd.system.report import table
     from ahasd.system.results import check_folder, document, write_folder
     from ahasd.system.simulate import prepare, simulate
@@ -155,7 +156,12 @@ def run(
             )
             wall_s.append(time.perf_counter() - began)
     results = document(resolved, loaded, outcomes, wall_s)
-    write_folder(folder, resolved, results)
+    requests = [
+        each
+        for outcome in outcomes
+        for each in records(outcome, prepared[outcome.config.scheme][0])
+    ]
+    write_folder(folder, resolved, results, requests)
     console = Console()
     console.print(table(results))
     for domain, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():
