@@ -25,6 +25,7 @@ from ahasd.system.devices.machine import Machine, Rates
 from ahasd.system.devices.mapping import search
 from ahasd.system.devices.pool import DevicePool
 from ahasd.system.drafting.base import Drafting
+from ahasd.system.drafting.fixed import Fixed
 from ahasd.system.drafting.hardware import HardwareDrafting, in_hardware
 from ahasd.system.energy.table import load_energy
 from ahasd.system.metrics.split import Split
@@ -32,7 +33,7 @@ from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import HardwareLink, Measurements
 from ahasd.system.schemes.ledger import Ledger
 from ahasd.system.schemes.link import AlwaysGo, IdealLink
-from ahasd.system.schemes.names import DECODERS, HARDWARE_SCHEMES
+from ahasd.system.schemes.names import DECODERS, DRAFTING_AHEAD, HARDWARE_SCHEMES
 from ahasd.system.schemes.npu import Emitter, NpuDecoder, NpuVerifier
 from ahasd.system.schemes.pim import PimSequencer
 from ahasd.system.schemes.prefill import Prefiller
@@ -221,6 +222,9 @@ def simulate(
         if config.scheme in HARDWARE_SCHEMES:
             top = _top(config, kernel, lockstep_folder)
             link = HardwareLink(top, kernel, *_clocks(config), registers(config, devices, ranks))
+        elif config.scheme == "amusd":
+            waiting = config.verification.pass_tokens
+            link = IdealLink(kernel, AlwaysGo(kernel), depth=waiting)
         else:
             link = IdealLink(kernel, AlwaysGo(kernel))
         verification = config.verification
@@ -262,7 +266,7 @@ def simulate(
             link,
             Prefiller(kernel, stream, devices, machine, ledger, npu.activity, drafts=True),
             playback=playback,
-            ahead=config.scheme in HARDWARE_SCHEMES,
+            ahead=config.scheme in DRAFTING_AHEAD,
             has_edc=config.scheme in ("async-edc", "ahasd"),
             preverification=preverification,
             max_batch=config.hardware.params.queues.batch_tokens,
@@ -324,6 +328,8 @@ def _clocks(config: RunConfig) -> tuple[Clock, Clock]:
 
 def _drafting(config: RunConfig, lockstep_folder: Path) -> Drafting:
     """Return the drafting rule, in hardware if that is asked for."""
+    if config.scheme == "amusd":
+        return Drafting(Fixed(1))
     drafting = config.draft.build(config.seed)
     if not config.hardware.draftctl:
         return drafting

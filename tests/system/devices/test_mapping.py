@@ -10,8 +10,8 @@ from ahasd import UserError
 from ahasd.system.config import load_config
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import shared_ranks
-from ahasd.system.devices.command import CommandDevices
-from ahasd.system.devices.groups import GROUPS, MATRICES, runs_on_npu, weight_bytes
+from ahasd.system.devices.command import CommandDevices, Unit
+from ahasd.system.devices.groups import GROUPS, MATRICES, Group, runs_on_npu, weight_bytes
 from ahasd.system.devices.mapping import MappedDevices, Mapping, mapped, placements, search
 from ahasd.system.devices.nonlinear import crossing_bytes
 from ahasd.system.devices.npu.passes import pass_phases
@@ -23,17 +23,17 @@ from ahasd.system.stats import metrics
 CONTEXT = 512
 # Weights enter the arrays slowly, and the channels are fast: attention is the NPU's, weights not.
 SLOW_LOAD = {"npu.weight_load_bytes_per_cycle": 16, "npu.offchip_scope": "per_rank"}
-NOTHING = frozenset()
+NOTHING = frozenset[Group]()
 
 
 @cache
-def devices(fidelity="command", unit="aau", pair=("tiny-draft", "tiny-target"), overrides=()):
+def devices(fidelity="command", unit: Unit = "aau", pair=("tiny-draft", "tiny-target"), overrides=()):
     platform = load_platform("mobile-paper", dict(overrides))
-    shapes = [load_model(each) for each in pair]
-    ranks = shared_ranks(platform, *shapes, 1024)
+    draft, target = (load_model(each) for each in pair)
+    ranks = shared_ranks(platform, draft, target, 1024)
     if fidelity == "analytic":
-        return AnalyticDevices(platform, *shapes, platform.pim.ranks, platform.pim.ranks)
-    return CommandDevices(platform, *shapes, ranks, unit=unit)
+        return AnalyticDevices(platform, draft, target, platform.pim.ranks, platform.pim.ranks)
+    return CommandDevices(platform, draft, target, ranks, unit=unit)
 
 
 def mobile(**overrides):
@@ -160,8 +160,9 @@ def test_both_ends_are_the_devices_own_tasks():
 
 def test_a_mix_pays_for_trips_and_crossings():
     held = devices()
-    on_npu = frozenset({"ffn"})
+    on_npu = frozenset[Group]({"ffn"})
     task = mapped(held, "target", on_npu, 2, CONTEXT)
+    assert task.npu_events
     (trips,) = [phase for phase in task.phases if phase.name == "trips"]
     assert trips.compute_ps == 8 * 1_000_000  # eight stretches, 1000 ns each
     written, read = crossing_bytes(held.target_shape, 2, CONTEXT, on_npu)
@@ -258,6 +259,7 @@ def test_a_round_takes_what_the_search_promised(settings):
     outcome = run(scheme="specpim", **settings)
     # Eight drafted tokens, all accepted, and a bonus; the prompt of 128 tokens came before.
     assert outcome.ledger.passes == 1
+    assert isinstance(outcome.devices, MappedDevices)
     assert outcome.time_ps - outcome.ledger.prefill_ps == outcome.devices.round_ps(8, 128)
 
 

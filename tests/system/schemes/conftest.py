@@ -121,6 +121,12 @@ def round_devices() -> Any:
 
 
 @pytest.fixture
+def drafting_in() -> Any:
+    """Return devices whose draft step takes so many ps."""
+    return lambda draft_ps: RoundDevices(draft_ps, PASS_PS, preverify_ps=20, prefill_ps=0)
+
+
+@pytest.fixture
 def play() -> Callable[..., Any]:
     """Run a scheme and return emitted tokens, their times, counts and activities."""
 
