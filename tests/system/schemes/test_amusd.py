@@ -40,8 +40,8 @@ def test_the_verifier_takes_every_token_that_was_drafted_since_it_last_looked(
 def test_a_wrong_token_rolls_the_draft_back(monkeypatch, drafting_in, build_trace):
     devices = drafting_in(31)
     outcome = run(monkeypatch, devices, perfect(build_trace, wrong={5}), 8)
-    # At 231 the NPU takes 4, a bonus, and 5 and 6; the last, 7, is drafted meanwhile. 6 and 7 were in
-    # vain; 6 is drafted again, and verified alone.
+    # At 231 the NPU takes 4, a bonus, and 5 and 6; the last, 7, is drafted meanwhile. 6 and 7 were
+    # in vain; 6 is drafted again, and verified alone.
     assert devices.rows == [2, 3, 3, 2]
     assert outcome.time_ps == 331 + 31 + 100
     ledger = outcome.ledger
