@@ -2,6 +2,7 @@
 """Jobs over processes."""
 
 import os
+from collections.abc import Hashable
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -39,7 +40,7 @@ def test_every_job_comes_back_once_from_other_processes():
         ({"a", "c"}, {"a", "c"}, "c"),  # of its own, likewise
     ],
 )
-def test_a_process_keeps_to_its_groups(own: set[str], taken: set[str], chosen: str):
+def test_a_process_keeps_to_its_groups(own: set[Hashable], taken: set[Hashable], chosen: str):
     assert _choose({"a": [0], "b": [1, 2, 3], "c": [4, 5]}, own, taken) == chosen
 
 
