@@ -151,7 +151,12 @@ def check_file(path: Path, substance: dict[str, Any], *, force: bool) -> None:
 
 
 def write_json(path: Path, told: dict[str, Any]) -> None:
-    """Write a document in one go, folders included.
+    """Write a document in one go, folders included; errors as for `write_text`."""
+    write_text(path, json.dumps(told, indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in one go, folders included.
 
     Raises
     ------
@@ -161,7 +166,7 @@ def write_json(path: Path, told: dict[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.{os.getpid()}")
-        aside.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        aside.write_text(text, encoding="utf-8")
         aside.replace(path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
