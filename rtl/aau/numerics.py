@@ -65,6 +65,12 @@ class Numerics:
             if not low <= value <= high or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value}")
 
+        if self.scaled_width + 2 > 2 * self.mantissa_width:
+            raise ValueError(
+                "a scaled number must have 2 bits less than a product of two mantissas, not"
+                f" {self.scaled_width} of {2 * self.mantissa_width}"
+            )
+
     @property
     def scaled_width(self) -> int:
         """Bits of a scaled number, with its sign."""

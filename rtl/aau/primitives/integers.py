@@ -40,20 +40,3 @@ def round_half_even(values: IntsLike, shift: IntsLike) -> Ints:
     rest = values & ((1 << shift) - 1)
     up = (rest > half) | ((rest == half) & (half != 0) & (down & 1 != 0))
     return down + up
-
-
-def normalise(values: IntsLike, width: int) -> tuple[Ints, Ints]:
-    """Return mantissas of `width` bits and exponents of positive values, the rest cut off.
-
-    A value is `mantissa * 2**(exponent - (width - 1))`, or less than one part in `2**(width - 1)`
-    more. Of 0 the mantissa is 0 and the exponent -1.
-    """
-    values = ints(values)
-    length = bit_length(values)
-    surplus = length - width
-    kept = np.where(
-        surplus >= 0,
-        values >> np.maximum(surplus, 0),
-        values << np.maximum(-surplus, 0) * (length != 0),
-    )
-    return kept.astype(np.int64), length - 1

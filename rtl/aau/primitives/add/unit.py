@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of floating-point numbers in Amaranth."""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ahasd.rtl.aau.primitives.add.golden import GUARD_WIDTH
+from ahasd.rtl.aau.primitives.decoding import floating, precision, split
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
+from ahasd.rtl.aau.primitives.pipeline import Primitive, let, normalised, shift_right, widen
+from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
+
+
+class AddUnit(Primitive):
+    """Add two floating-point numbers of one format each cycle, rounding once.
+
+    Parameters
+    ----------
+    formats
+        FP16, BF16 or both.
+
+    Members
+    -------
+    a, b : unsigned(16), in
+        Codes of the operands; one with its sign bit inverted is subtracted.
+    form : Format, in
+        Their format and the result's, one of `formats`.
+    result : unsigned(16), out
+        Code of the sum.
+
+    Raises
+    ------
+    ValueError
+        A format is not of floating point.
+    """
+
+    latency = 4
+
+    a: Signal
+    b: Signal
+    form: Signal
+    result: Signal
+
+    def __init__(self, formats: Sequence[Format]) -> None:
+        self.formats = floating(formats)
+        super().__init__({"a": In(16), "b": In(16), "form": In(Format), "result": Out(16)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the module."""
+        m = Module()
+        registers = self.registers(m)
+        form = self.form
+        width = precision(self.formats) + GUARD_WIDTH
+        guards = Const(0, GUARD_WIDTH)
+
+        # The larger operand first, and how far the smaller one lies below it.
+        swap = let(m, self.a[:15] < self.b[:15], "swap")
+        x = split(let(m, Mux(swap, self.b, self.a), "x"), form, self.formats)
+        y = split(let(m, Mux(swap, self.a, self.b), "y"), form, self.formats)
+        distance = (x.exponent.as_unsigned() - y.exponent.as_unsigned())[:EXPONENT_WIDTH]
+        distance = let(m, distance, "apart")
+        bits = width.bit_length()
+        far = Mux(distance[bits:].any(), Const((1 << bits) - 1, bits), distance[:bits])
+        far = registers.hold(far, name="distance")
+        large = registers.hold(x.significand, name="large")
+        small = registers.hold(y.significand, name="small")
+        unlike = registers.hold(x.sign ^ y.sign, name="unlike")
+        infinite = registers.hold(x.infinite | y.infinite, 2, "infinite")
+        nan = x.nan | y.nan | x.infinite & y.infinite & (x.sign ^ y.sign)
+        sign = registers.hold(x.sign, 2, "sign")
+        both = registers.hold(x.sign & y.sign, 2, "both")
+        exponent = registers.hold(x.exponent, 2, "exponent")
+
+        # Aligned, and added or subtracted.
+        aligned = shift_right(m, Cat(guards, small), far, sticky=True)
+        term = widen(aligned, width + 1) ^ unlike.replicate(width + 1)
+        total = Cat(Const(1, 1), guards, large, Const(0, 1)) + Cat(unlike, term)
+        total = registers.hold(total[1 : width + 2], name="total")
+
+        # Normalised; a sum of 0 has the sign of both operands.
+        mantissa, zeros = normalised(m, total)
+        above = widen(exponent, BIASED_WIDTH) + Const(1, BIASED_WIDTH).as_signed()
+        place = above[:BIASED_WIDTH].as_signed() - widen(zeros, BIASED_WIDTH).as_signed()
+        normal = Normal(
+            registers.hold(Mux(total.any() | infinite, sign, both), name="sign_out"),
+            registers.hold(mantissa, name="mantissa"),
+            registers.hold(place[:BIASED_WIDTH].as_signed(), name="place"),
+            registers.hold(infinite, name="infinite_out"),
+            registers.hold(nan, 3, "nan"),
+        )
+        form = registers.hold(form, 3, "form")
+        m.d.comb += self.result.eq(
+            registers.hold(encode(m, normal, form, self.formats), name="result")
+        )
+        return m

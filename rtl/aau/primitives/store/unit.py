@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing results in Amaranth."""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.layouts import real_layout
+from ahasd.rtl.aau.primitives.pipeline import Primitive, normalised, widen
+from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
+
+
+class StoreUnit(Primitive):
+    """Normalise, round and code a number each cycle.
+
+    Parameters
+    ----------
+    width
+        Bits of the mantissa, at least 13.
+    formats
+        Formats that it can write.
+
+    Members
+    -------
+    number : struct of `real_layout`, in
+        As `store.golden.store` takes it.
+    form : Format, in
+        Format to write, one of `formats`.
+    code : unsigned(16), out
+        The code; of INT8 in the low bits, the others 0.
+
+    Raises
+    ------
+    ValueError
+        The width is too small, or no number can be written in a format.
+    """
+
+    latency = 2
+
+    number: data.View
+    form: Signal
+    code: Signal
+
+    def __init__(self, width: int, formats: Sequence[Format]) -> None:
+        if width < 13:
+            raise ValueError(f"a mantissa to store must have at least 13 bits, not {width}")
+        if not formats or Format.INT32 in formats:
+            raise ValueError(f"formats to store must be of FP16, BF16 and INT8, not {formats}")
+        self.formats = tuple(formats)
+        super().__init__({"number": In(real_layout(width)), "form": In(Format), "code": Out(16)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the module."""
+        m = Module()
+        registers = self.registers(m)
+        number = self.number
+        mantissa, zeros = normalised(m, number.mantissa)
+        exponent = widen(number.exponent, BIASED_WIDTH) - widen(zeros, BIASED_WIDTH).as_signed()
+        normal = Normal(
+            registers.hold(number.sign, name="sign"),
+            registers.hold(mantissa, name="mantissa"),
+            registers.hold(exponent[:BIASED_WIDTH].as_signed(), name="exponent"),
+            registers.hold(number.infinite, name="infinite"),
+            registers.hold(number.nan, name="nan"),
+        )
+        form = registers.hold(self.form, name="form")
+        m.d.comb += self.code.eq(registers.hold(encode(m, normal, form, self.formats), name="code"))
+        return m

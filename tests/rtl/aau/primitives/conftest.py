@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The primitives as compiled RTL, all those of one variant in one library."""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.hdl import Fragment, Module, Shape
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
+
+from ahasd.rtl.aau.numerics import VARIANTS, Numerics
+from ahasd.rtl.aau.primitives.add.unit import AddUnit
+from ahasd.rtl.aau.primitives.exp2.unit import Exp2Unit, TermUnit
+from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.load.unit import LoadUnit, ScaleUnit
+from ahasd.rtl.aau.primitives.log2.unit import Log2Unit
+from ahasd.rtl.aau.primitives.multiply.unit import MultiplyUnit
+from ahasd.rtl.aau.primitives.normalise.unit import NormaliseUnit
+from ahasd.rtl.aau.primitives.pipeline import Primitive
+from ahasd.rtl.aau.primitives.recip.unit import RecipUnit
+from ahasd.rtl.aau.primitives.rsqrt.unit import RsqrtUnit
+from ahasd.rtl.aau.primitives.sigmoid.unit import SigmoidUnit
+from ahasd.rtl.aau.primitives.store.unit import StoreUnit
+from ahasd.rtl.configs import Unit
+from ahasd.sim.rtl.build import build
+from ahasd.sim.rtl.engine import RtlEngine
+
+BOTH = (Format.FP16, Format.BF16)
+STORE_WIDTH = 24
+SUM_WIDTH = 50
+
+
+def primitives(numerics: Numerics) -> dict[str, Primitive]:
+    """Return one of every primitive that depends on the variant."""
+    return {
+        "exp2": Exp2Unit(numerics),
+        "term": TermUnit(numerics),
+        "recip": RecipUnit(numerics),
+        "rsqrt": RsqrtUnit(numerics),
+        "log2": Log2Unit(numerics),
+        "sigmoid": SigmoidUnit(numerics),
+        "load": LoadUnit(numerics, tuple(Format)),
+        "load_float": LoadUnit(numerics, BOTH),
+        "load_int8": LoadUnit(numerics, (Format.INT8,)),
+        "scale": ScaleUnit(numerics),
+        "normalise": NormaliseUnit(SUM_WIDTH, numerics.result_width),
+        "add": AddUnit(BOTH),
+        "add_fp16": AddUnit((Format.FP16,)),
+        "add_bf16": AddUnit((Format.BF16,)),
+        "multiply": MultiplyUnit(BOTH),
+        "multiply_fp16": MultiplyUnit((Format.FP16,)),
+        "multiply_bf16": MultiplyUnit((Format.BF16,)),
+        "store": StoreUnit(STORE_WIDTH, (*BOTH, Format.INT8)),
+        "store_fp16": StoreUnit(STORE_WIDTH, (Format.FP16,)),
+        "store_int8": StoreUnit(STORE_WIDTH, (Format.INT8,)),
+    }
+
+
+class Shelf(wiring.Component):
+    """All primitives side by side, each with its ports."""
+
+    def __init__(self, numerics: Numerics) -> None:
+        self.parts = primitives(numerics)
+        super().__init__({name: Out(part.signature) for name, part in self.parts.items()})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for name, part in self.parts.items():
+            m.submodules[f"{name}_unit"] = part
+            wiring.connect(m, wiring.flipped(getattr(self, name)), part)
+        return m
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShelfUnit(Unit):
+    """The shelf as the compiler of units wants it."""
+
+    def load_hardware(self) -> Any:
+        return Shelf
+
+
+SHELF = ShelfUnit(
+    name="aau", does="", hardware="", golden="", domains=("pim",), configurations=VARIANTS
+)
+
+
+class Stream(RtlEngine):
+    """A compiled shelf that takes whole arrays of pins, one row an edge."""
+
+    def rows(self, pins: np.ndarray) -> np.ndarray:
+        """Return the output words before every edge."""
+        words = ctypes.POINTER(ctypes.c_uint64)
+        seen = np.empty((len(pins), len(self._out.array)), dtype=np.uint64)
+        row_in, row_out = pins.strides[0], seen.strides[0]
+        start_in, start_out = pins.ctypes.data, seen.ctypes.data
+        step, model = self._library.ahasd_step, self._model
+        for i in range(len(pins)):
+            step(
+                model,
+                1,
+                ctypes.cast(start_in + i * row_in, words),
+                ctypes.cast(start_out + i * row_out, words),
+            )
+        return seen
+
+    def place(self, name: str) -> tuple[bool, int]:
+        """Return whether a pin is an input, and its word."""
+        for side in (self._in, self._out):
+            for pin in side.pins:
+                if pin.name == name:
+                    assert pin.words == 1
+                    return side is self._in, pin.offset
+        raise KeyError(name)
+
+    @property
+    def input_words(self) -> int:
+        return len(self._in.array)
+
+
+Columns = dict[str, Any]
+"""Operands or results of a primitive by member; those of a struct by `member.field`."""
+
+
+class Runner:
+    """All primitives of a variant, run together on operands of their own."""
+
+    def __init__(self, numerics: Numerics) -> None:
+        shelf = Shelf(numerics)
+        Fragment.get(shelf, None)  # Amaranth complains of hardware that is never built
+        self.parts = shelf.parts
+        self._engine = Stream(build(SHELF, numerics))
+        self._members = {
+            name: {key: member for key, member in part.signature.members.items() if key != "enable"}
+            for name, part in self.parts.items()
+        }
+
+    def run(self, operands: dict[str, Columns], enabled: np.ndarray) -> dict[str, Columns]:
+        """Return the results for rows of operands.
+
+        Parameters
+        ----------
+        operands
+            By primitive; columns of up to as many rows as `enabled` has edges set.
+        enabled
+            For every edge, whether the pipelines move. At the others, operands are noise.
+        """
+        rng = np.random.default_rng(len(enabled))
+        noise = rng.integers(0, 1 << 63, (len(enabled), self._engine.input_words), dtype=np.uint64)
+        pins = np.zeros_like(noise)
+        counts = {}
+        for name, columns in operands.items():
+            pins[:, self._engine.place(f"{name}__enable")[1]] = enabled
+            for key, member in self._members[name].items():
+                if member.flow == Out:  # a port of the shelf has the other direction
+                    continue
+                values = _packed(key, member.shape, columns)
+                counts[name] = len(values)
+                _, word = self._engine.place(f"{name}__{key}")
+                edges = np.flatnonzero(enabled)[: len(values)]
+                width = Shape.cast(member.shape).width
+                pins[:, word] = noise[:, word] & np.uint64((1 << width) - 1)
+                pins[edges, word] = values
+        seen = self._engine.rows(pins)
+        before = np.cumsum(enabled) - enabled  # enabled edges before each edge
+        results: dict[str, Columns] = {}
+        for name in operands:
+            latency = self.parts[name].latency
+            # The first edge that sees as many enabled ones behind it as row and latency want.
+            edges = np.searchsorted(before, np.arange(counts[name]) + latency)
+            results[name] = {}
+            for key, member in self._members[name].items():
+                if member.flow == Out:
+                    _, word = self._engine.place(f"{name}__{key}")
+                    results[name] |= _unpacked(key, member.shape, seen[edges, word])
+        return results
+
+
+def _packed(key: str, shape: Any, columns: Columns) -> np.ndarray:
+    if isinstance(shape, data.StructLayout):
+        parts = [
+            (np.asarray(columns[f"{key}.{name}"]) & ((1 << field.width) - 1)) << field.offset
+            for name, field in shape
+        ]
+        return np.bitwise_or.reduce(np.broadcast_arrays(*parts)).astype(np.uint64)
+    values = np.asarray(columns[key])
+    return (values & ((1 << Shape.cast(shape).width) - 1)).astype(np.uint64)
+
+
+def _unpacked(key: str, shape: Any, words: np.ndarray) -> Columns:
+    words = words.astype(np.int64)
+    if isinstance(shape, data.StructLayout):
+        return {
+            f"{key}.{name}": _signed(words >> field.offset, Shape.cast(field.shape))
+            for name, field in shape
+        }
+    return {key: _signed(words, Shape.cast(shape))}
+
+
+def _signed(words: np.ndarray, shape: Shape) -> np.ndarray:
+    words = words & ((1 << shape.width) - 1)
+    return words - ((words >> (shape.width - 1)) << shape.width) if shape.signed else words
+
+
+@pytest.fixture(scope="session")
+def runner() -> Callable[[str], Runner]:
+    """Return the compiled primitives of a variant."""
+    return cache(lambda name: Runner(VARIANTS[name]))
