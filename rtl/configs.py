@@ -5,10 +5,11 @@ The classes are named, not imported, so that a reader of parameters loads no Ama
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from ahasd.rtl.ahasd.params import AhasdParams
@@ -57,15 +58,22 @@ class Unit:
         """Hash the sources in the unit's folder, in those of its parts and in the shared one."""
         digest = hashlib.sha256()
         for folder in ("lib", *self.parts, self.name):
-            root = files("ahasd.rtl") / folder
-            for file in sorted(root.iterdir(), key=lambda entry: entry.name):
-                if file.name.endswith(".py"):
-                    digest.update(f"{folder}/{file.name}\0".encode() + file.read_bytes())
+            for path, file in _sources(files("ahasd.rtl") / folder, folder):
+                digest.update(f"{path}\0".encode() + file.read_bytes())
         return digest.hexdigest()
 
     def load_golden(self) -> type:
         """Import and return the golden model."""
         return _load(self.golden)
+
+
+def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield the Python files in a folder and below, with their paths, in a fixed order."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _sources(entry, f"{path}/{entry.name}")
+        elif entry.name.endswith(".py"):
+            yield f"{path}/{entry.name}", entry
 
 
 def _load(path: str) -> type:
