@@ -2,9 +2,11 @@
 """The primitives as compiled RTL, all those of one variant in one library."""
 
 import ctypes
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ from ahasd.rtl.aau.primitives.rsqrt.unit import RsqrtUnit
 from ahasd.rtl.aau.primitives.sigmoid.unit import SigmoidUnit
 from ahasd.rtl.aau.primitives.store.unit import StoreUnit
 from ahasd.rtl.configs import Unit
-from ahasd.sim.rtl.build import build
+from ahasd.sim.rtl.build import LIBRARY, build
 from ahasd.sim.rtl.engine import RtlEngine
 
 BOTH = (Format.FP16, Format.BF16)
@@ -35,37 +37,45 @@ STORE_WIDTH = 24
 SUM_WIDTH = 50
 
 
-def primitives(numerics: Numerics) -> dict[str, Primitive]:
-    """Return one of every primitive that depends on the variant."""
-    return {
-        "exp2": Exp2Unit(numerics),
-        "term": TermUnit(numerics),
-        "recip": RecipUnit(numerics),
-        "rsqrt": RsqrtUnit(numerics),
-        "log2": Log2Unit(numerics),
-        "sigmoid": SigmoidUnit(numerics),
-        "load": LoadUnit(numerics, tuple(Format)),
-        "load_float": LoadUnit(numerics, BOTH),
-        "load_int8": LoadUnit(numerics, (Format.INT8,)),
-        "scale": ScaleUnit(numerics),
-        "normalise": NormaliseUnit(SUM_WIDTH, numerics.result_width),
-        "add": AddUnit(BOTH),
-        "add_fp16": AddUnit((Format.FP16,)),
-        "add_bf16": AddUnit((Format.BF16,)),
-        "multiply": MultiplyUnit(BOTH),
-        "multiply_fp16": MultiplyUnit((Format.FP16,)),
-        "multiply_bf16": MultiplyUnit((Format.BF16,)),
-        "store": StoreUnit(STORE_WIDTH, (*BOTH, Format.INT8)),
-        "store_fp16": StoreUnit(STORE_WIDTH, (Format.FP16,)),
-        "store_int8": StoreUnit(STORE_WIDTH, (Format.INT8,)),
-    }
+MAKERS: dict[str, Callable[[Numerics], Primitive]] = {
+    "exp2": Exp2Unit,
+    "term": TermUnit,
+    "recip": RecipUnit,
+    "rsqrt": RsqrtUnit,
+    "log2": Log2Unit,
+    "sigmoid": SigmoidUnit,
+    "load": lambda numerics: LoadUnit(numerics, tuple(Format)),
+    "scale": ScaleUnit,
+    "normalise": lambda numerics: NormaliseUnit(SUM_WIDTH, numerics.result_width),
+    "add": lambda _: AddUnit(BOTH),
+    "multiply": lambda _: MultiplyUnit(BOTH),
+    "store": lambda _: StoreUnit(STORE_WIDTH, (*BOTH, Format.INT8)),
+    "load_float": lambda numerics: LoadUnit(numerics, BOTH),
+    "load_int8": lambda numerics: LoadUnit(numerics, (Format.INT8,)),
+    "add_fp16": lambda _: AddUnit((Format.FP16,)),
+    "add_bf16": lambda _: AddUnit((Format.BF16,)),
+    "multiply_fp16": lambda _: MultiplyUnit((Format.FP16,)),
+    "multiply_bf16": lambda _: MultiplyUnit((Format.BF16,)),
+    "store_fp16": lambda _: StoreUnit(STORE_WIDTH, (Format.FP16,)),
+    "store_int8": lambda _: StoreUnit(STORE_WIDTH, (Format.INT8,)),
+}
+"""Every primitive; behind an underscore, with the formats of that name alone."""
+MAIN = tuple(name for name in MAKERS if "_" not in name)
+
+
+@dataclass(frozen=True)
+class ShelfParams:
+    """What stands on a shelf."""
+
+    numerics: Numerics
+    names: tuple[str, ...]
 
 
 class Shelf(wiring.Component):
-    """All primitives side by side, each with its ports."""
+    """Primitives side by side, each with its ports."""
 
-    def __init__(self, numerics: Numerics) -> None:
-        self.parts = primitives(numerics)
+    def __init__(self, params: ShelfParams) -> None:
+        self.parts = {name: MAKERS[name](params.numerics) for name in params.names}
         super().__init__({name: Out(part.signature) for name, part in self.parts.items()})
 
     def elaborate(self, platform: object) -> Module:
@@ -78,34 +88,35 @@ class Shelf(wiring.Component):
 
 @dataclass(frozen=True, kw_only=True)
 class ShelfUnit(Unit):
-    """The shelf as the compiler of units wants it."""
+    """A shelf as the compiler of units wants it."""
 
     def load_hardware(self) -> Any:
         return Shelf
 
+    def source_sha256(self) -> str:
+        return super().source_sha256() + hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
-SHELF = ShelfUnit(
-    name="aau", does="", hardware="", golden="", domains=("pim",), configurations=VARIANTS
-)
+
+SHELF = ShelfUnit(name="aau", does="", hardware="", golden="", domains=("pim",), configurations={})
 
 
 class Stream(RtlEngine):
     """A compiled shelf that takes whole arrays of pins, one row an edge."""
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        # Called with addresses, which costs less than pointers do.
+        self._step = ctypes.CDLL(str(folder / LIBRARY)).ahasd_step
+        self._step.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p]
+
     def rows(self, pins: np.ndarray) -> np.ndarray:
         """Return the output words before every edge."""
-        words = ctypes.POINTER(ctypes.c_uint64)
         seen = np.empty((len(pins), len(self._out.array)), dtype=np.uint64)
-        row_in, row_out = pins.strides[0], seen.strides[0]
-        start_in, start_out = pins.ctypes.data, seen.ctypes.data
-        step, model = self._library.ahasd_step, self._model
-        for i in range(len(pins)):
-            step(
-                model,
-                1,
-                ctypes.cast(start_in + i * row_in, words),
-                ctypes.cast(start_out + i * row_out, words),
-            )
+        address_in = range(pins.ctypes.data, pins.ctypes.data + pins.nbytes, pins.strides[0])
+        address_out = range(seen.ctypes.data, seen.ctypes.data + seen.nbytes, seen.strides[0])
+        step, model = self._step, self._model
+        for row_in, row_out in zip(address_in, address_out, strict=True):
+            step(model, 1, row_in, row_out)
         return seen
 
     def place(self, name: str) -> tuple[bool, int]:
@@ -127,13 +138,14 @@ Columns = dict[str, Any]
 
 
 class Runner:
-    """All primitives of a variant, run together on operands of their own."""
+    """Primitives of a variant, run together, each on operands of its own."""
 
-    def __init__(self, numerics: Numerics) -> None:
-        shelf = Shelf(numerics)
+    def __init__(self, numerics: Numerics, names: tuple[str, ...]) -> None:
+        params = ShelfParams(numerics, names)
+        shelf = Shelf(params)
         Fragment.get(shelf, None)  # Amaranth complains of hardware that is never built
         self.parts = shelf.parts
-        self._engine = Stream(build(SHELF, numerics))
+        self._engine = Stream(build(SHELF, params))
         self._members = {
             name: {key: member for key, member in part.signature.members.items() if key != "enable"}
             for name, part in self.parts.items()
@@ -207,6 +219,12 @@ def _signed(words: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 @pytest.fixture(scope="session")
-def runner() -> Callable[[str], Runner]:
-    """Return the compiled primitives of a variant."""
-    return cache(lambda name: Runner(VARIANTS[name]))
+def runner() -> Callable[..., Runner]:
+    """Compile primitives of a variant: by default every one, in all formats together."""
+    return cache(lambda variant, names=MAIN: Runner(VARIANTS[variant], names))
+
+
+@pytest.fixture
+def single_formats() -> tuple[str, ...]:
+    """Name the primitives for some formats alone."""
+    return tuple(name for name in MAKERS if name not in MAIN)
