@@ -93,7 +93,7 @@ def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
         (["run", "test", "--set", "hardware.configuration=test"], "is longer than a batch"),
         (["run", "test", "--set", "platform.dlm_ranks=all"], "has none to switch"),
         (["compare", "test", "--pairs", "opt-1.3b"], "pair 'opt-1.3b' must be DRAFT:TARGET"),
-        (["compare", "test", "--configurations", "all"], "there is no configuration 'all'"),
+        (["compare", "test", "--configurations", "each"], "there is no configuration 'each'"),
         (["compare", "test", "--rules", "svip", "--dlm", "opt-1.3b"], "give --pairs"),
         (["compare", "test", "--rules", "none"], "draft.rule = 'none': must be one of"),
         (["compare", "test", "--seeds", "0"], "--seeds must be at least 1"),

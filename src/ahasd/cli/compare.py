@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ahasd compare`: schemes side by side."""
 
+import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ def compare(
     pairs: str | None = None,
     rules: str | None = None,
     configurations: str | None = None,
+    best_k: str = "sync",
     seeds: Annotated[int, Parameter(converter=whole)] = 1,
     jobs: Annotated[int | None, Parameter(converter=whole)] = None,
     rule: str | None = None,
@@ -38,11 +40,15 @@ def compare(
 
     Without `--ablation`, every pair runs with every rule in every configuration, on one trace and
     with common random numbers, as many at once as there are cores. Each finished run is kept in
-    OUT/NAME/cells: the same command goes on where an interrupted one was. Prints tokens a second,
-    and speed-ups over the first configuration beside the paper's.
+    OUT/NAME/cells: the same command goes on where an interrupted one was. Without options it is the
+    paper's ablation, 60 runs of 1024 tokens: 3 pairs, 4 rules, 5 configurations. Prints tokens a
+    second, what each configuration gives over the first beside the paper's figures, which resource
+    binds, and the best fixed draft length beside k = 8. Writes OUT/NAME/matrix.json and matrix.csv.
 
-    Configurations: gpu-ar, gpu-sd, npu-ar, npu-sd, pim-ar, pim-sd, sync, async, "+ AAU", "+ EDC",
-    "+ TVC"; those of a GPU read what does not fit over PCIe.
+    Configurations: gpu-ar, gpu-sd, npu-ar, npu-sd, pim-ar, pim-sd, specpim, sync, amusd, async,
+    "+ AAU", "+ EDC", "+ TVC"; sets of them: ablation, baselines (with "+ TVC"), all. Those of a GPU
+    read what does not fit over PCIe; specpim is like SpecPIM, amusd like AMUSD, and neither is the
+    same (docs/architecture.md).
 
     `--ablation` runs drafting ahead without control and with the PIM's non-linear operators on the
     NPU, then with them on AAUs, then with the EDC, then with the TVC (once drafting on where it
@@ -55,6 +61,7 @@ def compare(
     For example:
 
     - `ahasd compare --tokens 256`
+    - `ahasd compare --configurations baselines --best-k sync,pim-sd,specpim`
     - `ahasd compare --pairs llama2-7b:llama2-13b --rules svip,fixed --configurations sync,async`
     - `ahasd compare --ablation`
     - `ahasd compare --ablation --rule svip --tokens 256`
@@ -72,7 +79,9 @@ def compare(
     rules
         Drafting rules with commas; without it the paper's four.
     configurations
-        Labels with commas; without it the five of the paper's ablation.
+        Labels and names of sets with commas; without it the five of the paper's ablation.
+    best_k
+        Configurations whose best fixed draft length is searched, with commas; none for no search.
     seeds
         Runs of each cell with seeds 0, 1, ...; over several, means with 95 % intervals.
     jobs
@@ -130,6 +139,7 @@ def compare(
             pairs=_listed(pairs),
             rules=_listed(rules),
             configurations=_listed(configurations),
+            best_k=[] if best_k == "none" else _listed(best_k) or [],
             seeds=[(seed or 0) + i for i in range(seeds)],
             jobs=jobs,
         )
@@ -177,6 +187,7 @@ def _matrix(
     pairs: list[str] | None,
     rules: list[str] | None,
     configurations: list[str] | None,
+    best_k: list[str],
     seeds: list[int],
     jobs: int | None,
 ) -> None:
@@ -184,38 +195,62 @@ def _matrix(
     from rich.console import Console
 
     from ahasd.cli.progress import token_progress
-    from ahasd.system import matrix
-    from ahasd.system.results import check_place, provenance, write_json
+    from ahasd.system.matrix import cells, lengths, record, tables
+    from ahasd.system.matrix.run import run_matrix
+    from ahasd.system.results import check_place
 
     if not seeds:
         raise UserError("--seeds must be at least 1")
     if jobs is not None and jobs < 1:
         raise UserError(f"--jobs {jobs} must be at least 1")
-    labels = configurations or list(matrix.ABLATION)
-    wanted = matrix.cells(pairs or matrix.PAIRS, rules or matrix.RULES, labels, seeds)
+    labels = cells.labels(configurations or cells.ABLATION)
+    searched = cells.labels(best_k)
+    for label in searched:
+        if not cells.has_lengths(label):
+            raise UserError(f"--best-k: {label} has no draft length; choose another, or none")
+    chosen = pairs or list(cells.PAIRS)
+    wanted = cells.cells(chosen, rules or cells.RULES, labels, seeds)
     check_place(folder)
     for cell in wanted:
-        matrix.resolved(cell, config, settings)  # refuses what is wrong before anything is shown
-    done = 0
-    with token_progress("cells", len(wanted)) as progress:
+        cells.resolved(cell, config, settings)  # refuses what is wrong before anything is shown
+    began = time.perf_counter()
+    done: list[dict[str, Any]] = []
 
-        def on_cell(found: dict[str, Any]) -> None:
-            nonlocal done
-            done += 1
-            progress(done)
+    def run(some: list[cells.Cell]) -> list[dict[str, Any]]:
+        with token_progress("cells", len(some)) as progress:
+            told: list[dict[str, Any]] = []
 
-        found = matrix.run_matrix(wanted, config, settings, folder, jobs=jobs, progress=on_cell)
-    write_json(
-        folder / "matrix.json",
-        {"schema": "ahasd-matrix/1", "cells": found, "provenance": provenance()},
-    )
+            def on_cell(each: dict[str, Any]) -> None:
+                told.append(each)
+                progress(len(told))
+
+            found = run_matrix(some, config, settings, folder, jobs=jobs, progress=on_cell)
+        done.extend(found)
+        return found
+
+    found = run(wanted)
+    matrix_s = time.perf_counter() - began
+    fixed = lengths.search(chosen, searched, seeds, run) if searched else []
+    record.write(folder, config, settings, done, fixed, time.perf_counter() - began)
     console = Console()
-    console.print(matrix.speed_table(found, labels))
-    console.print(matrix.speedup_table(found, labels))
-    failed = [each for each in found if "error" in each]
+    console.print(tables.speed_table(found, labels))
+    console.print(tables.ablation_table(found, labels))
+    subject = "+ TVC" if "+ TVC" in labels else labels[-1]
+    if set(labels) & set(cells.BASELINES) - {subject}:
+        console.print(tables.baseline_table(found, labels, subject))
+    for line in tables.explanations(found, labels):
+        print(line)
+    for line in (*tables.mappings(done), *(each.told() for each in fixed)):
+        print(line)
+    failed = [each for each in done if "error" in each]
     for each in failed:
         cell = each["cell"]
-        print(f"{cell['pair']}, {cell['rule']}, {cell['configuration']}: {each['error']}")
-    print(f"every run lossless; see {folder}/matrix.json")
+        rule = f"k = {cell['k']}" if cell["k"] else cell["rule"]
+        print(f"{cell['pair']}, {rule}, {cell['configuration']}: {each['error']}")
+    print(tables.effort("matrix", found, matrix_s))
+    if searched:
+        more_s = time.perf_counter() - began - matrix_s
+        print(tables.effort("fixed lengths", done[len(found) :], more_s))
+    print(f"every run with a result is lossless; see {folder}/matrix.json and matrix.csv")
     if failed:
-        raise UserError(f"{len(failed)} of {len(found)} cells have no result")
+        raise UserError(f"{len(failed)} of {len(done)} cells have no result")

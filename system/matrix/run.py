@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running the cells of a matrix: in parallel, resumable, none of them in the way of the others.
+
+Every cell is kept in a file as soon as it is done, so that an interrupted matrix goes on where it
+was. A process gives all its cells devices from one pool.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from ahasd import UserError
+from ahasd.system.config import RunConfig
+from ahasd.system.devices.pool import DevicePool
+from ahasd.system.matrix.binding import pass_shares
+from ahasd.system.matrix.cells import Cell, resolved
+from ahasd.system.results import write_json
+from ahasd.system.simulate import prepare, simulate
+from ahasd.system.stats import metrics
+from ahasd.system.workload.trace import Trace
+
+Found = dict[str, Any]
+"""What is known of a cell: `cell`, `timing`, and `metrics` with what was asserted, or `error`."""
+
+
+@cache
+def code_digest() -> str:
+    """Return a digest of this package's sources: results of other sources are not taken over."""
+    root = Path(__file__).resolve().parents[2]
+    digest = hashlib.sha256()
+    for folder in ("rtl", "gen", "sim", "system"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".py", ".toml", ".rdl", ".npz"):
+                digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def cell_path(folder: Path, config: RunConfig) -> Path:
+    """Return the file of a cell: it belongs to its configuration, its backend and these sources."""
+    told = json.dumps([config.model_dump(mode="json"), code_digest()], sort_keys=True)
+    return folder / "cells" / f"{hashlib.sha256(told.encode()).hexdigest()[:20]}.json"
+
+
+_POOL = DevicePool()
+
+
+def run_cell(cell: Cell, config: RunConfig, path: Path) -> Found:
+    """Run a cell and keep what came out, or the line that says why nothing did.
+
+    A fault of ours, an invariant that broke, is told likewise: the other cells have their results.
+    What may be otherwise next time, such as too little memory, is told and not kept.
+    """
+    found: Found = {"cell": asdict(cell)}
+    began = time.perf_counter()
+    lasting = True
+    try:
+        trace, ranks = prepare(config)
+        outcome = simulate(config, trace, ranks, pool=_POOL)
+        found["metrics"] = metrics(outcome)
+        found["pass_shares"] = pass_shares(outcome)
+        # `simulate` ends with an error otherwise.
+        found["lossless"] = asserted(trace)
+    except (UserError, AssertionError) as error:
+        found["error"] = str(error)
+    except Exception as error:
+        found["error"] = f"{type(error).__name__}: {error}"
+        lasting = False
+    found["timing"] = {"wall_s": time.perf_counter() - began}
+    if lasting:
+        write_json(path, found)
+    return found
+
+
+def asserted(trace: Trace) -> str:
+    """Return what a run's losslessness is about: its `tokens`, or `positions` alone.
+
+    A bernoulli trace has no tokens, only whether each position was accepted: that every position
+    came out once and in order is all that a run of it can assert.
+    """
+    return "positions" if trace.coupling == "bernoulli" else "tokens"
+
+
+def run_matrix(
+    wanted: Sequence[Cell],
+    base: str,
+    settings: Mapping[str, Any],
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[Found], None] = lambda found: None,
+) -> list[Found]:
+    """Run the cells that no file has yet; return all, in their order.
+
+    Cells whose configurations are equal share a run.
+
+    Parameters
+    ----------
+    wanted
+        The cells.
+    base, settings
+        As for `resolved`.
+    folder
+        Keeps `cells/`.
+    jobs
+        Processes; the machine's cores by default.
+    progress
+        Called once for every cell that is there; `timing.taken_over` says whether it was.
+
+    Raises
+    ------
+    UserError
+        A configuration is wrong: nothing runs then.
+    """
+    configs = [resolved(cell, base, settings) for cell in wanted]
+    paths = [cell_path(folder, config) for config in configs]
+    places: dict[Path, list[int]] = {}
+    for i, path in enumerate(paths):
+        places.setdefault(path, []).append(i)
+    found: dict[int, Found] = {}
+
+    def keep(path: Path, run: Found, *, taken_over: bool) -> None:
+        for i in places[path]:
+            shared = taken_over or i != places[path][0]
+            timing = {**run["timing"], "taken_over": shared}
+            found[i] = {**run, "cell": asdict(wanted[i]), "timing": timing}
+            progress(found[i])
+
+    for path in places:
+        if path.exists():
+            keep(path, json.loads(path.read_text(encoding="utf-8")), taken_over=True)
+    missing = [path for path in places if places[path][0] not in found]
+    tasks = [(wanted[places[path][0]], configs[places[path][0]], path) for path in missing]
+    workers = min(jobs or len(os.sched_getaffinity(0)), max(1, len(missing)))
+    if workers == 1:
+        for task in tasks:
+            keep(task[2], run_cell(*task), taken_over=False)
+    elif missing:
+        # Not forked: compiled code and open libraries do not take to it.
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
+            futures = {executor.submit(run_cell, *task): task for task in tasks}
+            for future in as_completed(futures):
+                cell, _, path = futures[future]
+                try:
+                    run = future.result()
+                except BrokenProcessPool:
+                    lost = "a process died: run the same command again, with fewer --jobs"
+                    run = {"cell": asdict(cell), "error": lost, "timing": {"wall_s": 0.0}}
+                keep(path, run, taken_over=False)
+    return [found[i] for i in range(len(wanted))]
