@@ -10,7 +10,7 @@ from ahasd import UserError
 from ahasd.gen import yosys
 from ahasd.gen.manifest import describe, find, to_json
 from ahasd.gen.names import check_module_name
-from ahasd.gen.widths import pad_constants
+from ahasd.gen.widths import pad_operands
 
 
 def to_verilog(component: wiring.Component, module: str) -> str:
@@ -22,7 +22,7 @@ def to_verilog(component: wiring.Component, module: str) -> str:
     vector that it drives makes loops for tools that schedule whole vectors.
     """
     return yosys.run(
-        pad_constants(rtlil.convert(component, name=module, emit_src=False)),
+        pad_operands(rtlil.convert(component, name=module, emit_src=False)),
         ["proc -norom -noopt", "memory_collect", "write_verilog -noattr -noparallelcase"],
     )
 
