@@ -228,3 +228,9 @@ def runner() -> Callable[..., Runner]:
 def single_formats() -> tuple[str, ...]:
     """Name the primitives for some formats alone."""
     return tuple(name for name in MAKERS if name not in MAIN)
+
+
+@pytest.fixture(scope="session")
+def shelf() -> Callable[[str], Shelf]:
+    """Return the hardware of all primitives of a variant."""
+    return lambda variant: Shelf(ShelfParams(VARIANTS[variant], tuple(MAKERS)))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of one operand from a format to a format, put together from the primitives.
+
+They say what the primitives are good for where numbers enter and leave: loaded, scaled, evaluated
+and stored as the hardware does it. What has no result in the format (a logarithm of something
+negative, say) is left to whoever uses them.
+"""
+
+from collections.abc import Callable
+from math import log
+
+import numpy as np
+
+from ahasd.rtl.aau.numerics import Numerics
+from ahasd.rtl.aau.primitives import oracle
+from ahasd.rtl.aau.primitives.errors import ErrorReport, report, value
+from ahasd.rtl.aau.primitives.exp2.golden import exp2
+from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.integers import Ints
+from ahasd.rtl.aau.primitives.load.golden import Constant, Real, load, scale
+from ahasd.rtl.aau.primitives.log2.golden import logarithm
+from ahasd.rtl.aau.primitives.oracle import Reals
+from ahasd.rtl.aau.primitives.recip.golden import recip
+from ahasd.rtl.aau.primitives.rsqrt.golden import rsqrt
+from ahasd.rtl.aau.primitives.sigmoid.golden import sigmoid
+from ahasd.rtl.aau.primitives.store.golden import store
+
+LOG2_E = 1 / log(2)
+
+
+def _wide(real: Real, numerics: Numerics) -> Ints:
+    """Return a loaded mantissa as the tables want it."""
+    return real.mantissa << (numerics.result_width - numerics.mantissa_width)
+
+
+def exp_of(real: Real, form: Format, numerics: Numerics) -> Ints:
+    """Return codes of `e**x` for x of 0 and below."""
+    scaled = scale(real, Constant.of(LOG2_E, numerics), numerics)
+    power = exp2(-np.minimum(scaled.value, 0), numerics)
+    width = numerics.mantissa_width
+    return store(0 * real.sign, power.mantissa, -power.shift, width, form)
+
+
+def sigmoid_of(real: Real, form: Format, numerics: Numerics) -> Ints:
+    """Return codes of `1 / (1 + e**-x)`."""
+    scaled = scale(real, Constant.of(LOG2_E, numerics), numerics)
+    width = numerics.result_width
+    return store(0 * real.sign, sigmoid(scaled.value, numerics), 0 * real.sign, width, form)
+
+
+def recip_of(real: Real, form: Format, numerics: Numerics) -> Ints:
+    """Return codes of `1/x`."""
+    result = recip(_wide(real, numerics), numerics)
+    return store(real.sign, result, -real.exponent, numerics.result_width, form)
+
+
+def rsqrt_of(real: Real, form: Format, numerics: Numerics) -> Ints:
+    """Return codes of `1/sqrt(x)` for x above 0."""
+    result = rsqrt(_wide(real, numerics), real.exponent & 1, numerics)
+    return store(real.sign, result, -(real.exponent >> 1), numerics.result_width, form)
+
+
+def log2_of(real: Real, form: Format, numerics: Numerics) -> Ints:
+    """Return codes of the logarithm of x to base 2, for x above 0."""
+    behind = numerics.mantissa_width
+    fraction = logarithm(_wide(real, numerics), numerics)
+    total = (real.exponent << behind) + fraction
+    width = behind + 9
+    return store((total < 0).astype(np.int64), abs(total), 8 + 0 * total, width, form)
+
+
+Function = Callable[[Real, Format, Numerics], Ints]
+UNARY: dict[str, tuple[Function, Callable[[Reals], Reals], float, float]] = {
+    "exp": (exp_of, oracle.exp, -np.inf, 0.0),
+    "sigmoid": (sigmoid_of, oracle.sigmoid, -np.inf, np.inf),
+    "recip": (recip_of, oracle.recip, -np.inf, np.inf),
+    "rsqrt": (rsqrt_of, oracle.rsqrt, 0.0, np.inf),
+    "log2": (log2_of, oracle.log2, 0.0, np.inf),
+}
+"""Functions by name: the model, the truth, and the two ends of what it takes."""
+
+
+def assess(name: str, form: Format, numerics: Numerics) -> ErrorReport:
+    """Return the errors of a function over all 65,536 codes that it takes."""
+    model, truth, low, high = UNARY[name]
+    codes = np.arange(1 << 16)
+    operands = value(codes, form)
+    taken = codes[(operands >= low) & (operands <= high) & np.isfinite(operands)]
+    results = value(model(load(taken, form, numerics), form, numerics), form)
+    with np.errstate(divide="ignore", over="ignore"):  # at 0, and where nothing is representable
+        exact = truth(value(taken, form))
+    return report(value(taken, form), results, exact, form)
