@@ -15,7 +15,7 @@ _CONSTANT = re.compile(r"\d+'(?P<bits>[01]+)")
 
 
 def pad_operands(rtlil: str) -> str:
-    """Return RTLIL in which operands are as wide as their partners, and as sums less their carry."""
+    """Return RTLIL in which no operand is narrower than its partner, or a sum less its carry."""
     return _CELL.sub(_padded, rtlil)
 
 
