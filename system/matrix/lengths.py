@@ -3,16 +3,17 @@
 
 Throughput over the length rises to one maximum and falls, but for the noise of a trace. So the
 search tries powers of two and then the middles beside the best, until its neighbours are known: of
-16 lengths it runs 7 or 8. Where noise makes a second maximum it may miss the higher one; the
-exhaustive search is one `--configurations` with every `k` away, and a test holds both together.
+16 lengths it runs 6 to 9. Where noise makes a second maximum, it may miss the higher one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from ahasd.system.matrix.cells import Cell
+from ahasd.system.matrix.run import Found, in_parallel, run_matrix
 
 PAPER_K = 8
 """What the AHASD artifact's baselines use."""
@@ -56,12 +57,15 @@ class Fixed:
     pair, configuration
         Whose.
     speeds
-        Tokens a second by length, mean over the seeds.
+        Tokens a second by length, mean over the seeds; 0 where a run has no result.
+    cells
+        What is known of the cells.
     """
 
     pair: str
     configuration: str
     speeds: dict[int, float]
+    cells: list[Found]
 
     @property
     def best(self) -> int:
@@ -70,6 +74,8 @@ class Fixed:
 
     def told(self) -> str:
         """Return a line on the best length and the paper's."""
+        if not any(self.speeds.values()):
+            return f"{self.pair}, {self.configuration}: no fixed length has a result"
         paper = self.speeds.get(PAPER_K)
         beside = f"; k = {PAPER_K}: {paper:.2f}" if paper else ""
         return (
@@ -79,47 +85,87 @@ class Fixed:
 
 
 def search(
-    pairs: Iterable[str],
-    configurations: Sequence[str],
+    pair: str,
+    configuration: str,
     seeds: Sequence[int],
-    run: Callable[[list[Cell]], list[dict[str, Any]]],
-    *,
+    run: Callable[[list[Cell]], list[Found]],
     longest: int = LONGEST,
-) -> list[Fixed]:
-    """Find the best fixed length of every pair under every configuration.
-
-    All of them take their next step together, so that there is work for every core.
+) -> Fixed:
+    """Find the best fixed length of a pair under a configuration.
 
     Parameters
     ----------
-    pairs, configurations, seeds
-        As for `ahasd.system.matrix.cells.cells`.
+    pair, configuration, seeds
+        Of the cells.
     run
         Runs cells and returns what is known of them, as `run_matrix` does.
     longest
         Greatest length.
     """
-    speeds: dict[tuple[str, str], dict[int, float]] = {
-        (pair, name): {} for pair in pairs for name in configurations
-    }
-    while True:
-        wanted = [
-            Cell(pair=pair, rule="fixed", configuration=name, seed=seed, k=k)
-            for (pair, name), known in speeds.items()
-            for k in untried(known, longest)
-            for seed in seeds
-        ]
-        if not wanted:
-            break
-        met: dict[tuple[str, str, int], list[float]] = {}
-        for cell, found in zip(wanted, run(wanted), strict=True):
-            assert cell.k is not None
-            speed = found["metrics"]["throughput_tokens_s"] if "metrics" in found else 0.0
-            met.setdefault((cell.pair, cell.configuration, cell.k), []).append(speed)
-        for (pair, name, k), each in met.items():
-            speeds[pair, name][k] = fmean(each)
-    return [
-        Fixed(pair=pair, configuration=name, speeds=dict(sorted(known.items())))
-        for (pair, name), known in speeds.items()
-        if any(known.values())
+    speeds: dict[int, float] = {}
+    cells: list[Found] = []
+    while lengths := untried(speeds, longest):
+        for k in lengths:
+            found = run(
+                [
+                    Cell(pair=pair, rule="fixed", configuration=configuration, seed=seed, k=k)
+                    for seed in seeds
+                ]
+            )
+            cells += found
+            speeds[k] = fmean(
+                each["metrics"]["throughput_tokens_s"] if "metrics" in each else 0.0
+                for each in found
+            )
+    return Fixed(
+        pair=pair, configuration=configuration, speeds=dict(sorted(speeds.items())), cells=cells
+    )
+
+
+def search_here(
+    pair: str,
+    configuration: str,
+    seeds: Sequence[int],
+    base: str,
+    settings: Mapping[str, Any],
+    folder: Path,
+) -> Fixed:
+    """Do the same in this process, with the cells of a folder; see `run_matrix`."""
+    return search(
+        pair,
+        configuration,
+        seeds,
+        lambda wanted: run_matrix(wanted, base, settings, folder, jobs=1),
+    )
+
+
+def search_all(
+    pairs: Sequence[str],
+    configurations: Sequence[str],
+    seeds: Sequence[int],
+    base: str,
+    settings: Mapping[str, Any],
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> list[Fixed]:
+    """Find the best fixed length of every pair under every configuration.
+
+    Parameters
+    ----------
+    pairs, configurations, seeds
+        As for `ahasd.system.matrix.cells.cells`.
+    base, settings, folder, jobs
+        As for `run_matrix`.
+    progress
+        Called with the number of searches that are done.
+    """
+    tasks = [
+        (pair, name, seeds, base, settings, folder) for pair in pairs for name in configurations
     ]
+    found: dict[int, Fixed] = {}
+    for number, fixed in in_parallel(search_here, tasks, [task[0] for task in tasks], jobs):
+        found[number] = fixed
+        progress(len(found))
+    return [found[number] for number in sorted(found)]

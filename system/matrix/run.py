@@ -9,25 +9,25 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ahasd import UserError
 from ahasd.system.config import RunConfig
 from ahasd.system.devices.pool import DevicePool
 from ahasd.system.matrix.binding import pass_shares
 from ahasd.system.matrix.cells import Cell, resolved
+from ahasd.system.parallel import run_grouped
 from ahasd.system.results import write_json
 from ahasd.system.simulate import prepare, simulate
 from ahasd.system.stats import metrics
 from ahasd.system.workload.trace import Trace
 
+Result = TypeVar("Result")
 Found = dict[str, Any]
 """What is known of a cell: `cell`, `timing`, and `metrics` with what was asserted, or `error`."""
 
@@ -139,20 +139,36 @@ def run_matrix(
             keep(path, json.loads(path.read_text(encoding="utf-8")), taken_over=True)
     missing = [path for path in places if places[path][0] not in found]
     tasks = [(wanted[places[path][0]], configs[places[path][0]], path) for path in missing]
-    workers = min(jobs or len(os.sched_getaffinity(0)), max(1, len(missing)))
-    if workers == 1:
-        for task in tasks:
-            keep(task[2], run_cell(*task), taken_over=False)
-    elif missing:
-        # Not forked: compiled code and open libraries do not take to it.
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
-            futures = {executor.submit(run_cell, *task): task for task in tasks}
-            for future in as_completed(futures):
-                cell, _, path = futures[future]
-                try:
-                    run = future.result()
-                except BrokenProcessPool:
-                    lost = "a process died: run the same command again, with fewer --jobs"
-                    run = {"cell": asdict(cell), "error": lost, "timing": {"wall_s": 0.0}}
-                keep(path, run, taken_over=False)
+    for number, run in in_parallel(run_cell, tasks, [task[0].pair for task in tasks], jobs):
+        keep(missing[number], run, taken_over=False)
+    for path in missing:
+        if places[path][0] not in found:
+            lost = "a process died: run the same command again, with fewer --jobs"
+            keep(path, {"error": lost, "timing": {"wall_s": 0.0}}, taken_over=False)
     return [found[i] for i in range(len(wanted))]
+
+
+def in_parallel(
+    function: Callable[..., Result],
+    tasks: Sequence[tuple[Any, ...]],
+    groups: Sequence[str],
+    jobs: int | None,
+) -> Iterator[tuple[int, Result]]:
+    """Yield the number and the result of every task, until a process dies.
+
+    Parameters
+    ----------
+    function, tasks, groups
+        As for `ahasd.system.parallel.run_grouped`.
+    jobs
+        Processes; the machine's cores by default. One is this process.
+    """
+    workers = min(jobs or len(os.sched_getaffinity(0)), len(tasks))
+    if workers <= 1:
+        for number, task in enumerate(tasks):
+            yield number, function(*task)
+        return
+    try:
+        yield from run_grouped(function, tasks, groups, workers)
+    except BrokenProcessPool:
+        return

@@ -2,6 +2,7 @@
 """`ahasd compare`: schemes side by side."""
 
 import time
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -214,23 +215,25 @@ def _matrix(
     for cell in wanted:
         cells.resolved(cell, config, settings)  # refuses what is wrong before anything is shown
     began = time.perf_counter()
-    done: list[dict[str, Any]] = []
-
-    def run(some: list[cells.Cell]) -> list[dict[str, Any]]:
-        with token_progress("cells", len(some)) as progress:
-            told: list[dict[str, Any]] = []
-
-            def on_cell(each: dict[str, Any]) -> None:
-                told.append(each)
-                progress(len(told))
-
-            found = run_matrix(some, config, settings, folder, jobs=jobs, progress=on_cell)
-        done.extend(found)
-        return found
-
-    found = run(wanted)
+    seen = count()
+    with token_progress("cells", len(wanted)) as progress:
+        found = run_matrix(
+            wanted,
+            config,
+            settings,
+            folder,
+            jobs=jobs,
+            progress=lambda each: progress(next(seen) + 1),
+        )
     matrix_s = time.perf_counter() - began
-    fixed = lengths.search(chosen, searched, seeds, run) if searched else []
+    fixed = []
+    if searched:
+        with token_progress("fixed lengths", len(chosen) * len(searched)) as progress:
+            fixed = lengths.search_all(
+                chosen, searched, seeds, config, settings, folder, jobs=jobs, progress=progress
+            )
+    tried = [cell for each in fixed for cell in each.cells]
+    done = [*found, *tried]
     record.write(folder, config, settings, done, fixed, time.perf_counter() - began)
     console = Console()
     console.print(tables.speed_table(found, labels))
@@ -240,7 +243,7 @@ def _matrix(
         console.print(tables.baseline_table(found, labels, subject))
     for line in tables.explanations(found, labels):
         print(line)
-    for line in (*tables.mappings(done), *(each.told() for each in fixed)):
+    for line in (*tables.mappings(found), *(each.told() for each in fixed)):
         print(line)
     failed = [each for each in done if "error" in each]
     for each in failed:
@@ -250,7 +253,7 @@ def _matrix(
     print(tables.effort("matrix", found, matrix_s))
     if searched:
         more_s = time.perf_counter() - began - matrix_s
-        print(tables.effort("fixed lengths", done[len(found) :], more_s))
+        print(tables.effort("fixed lengths", tried, more_s))
     print(f"every run with a result is lossless; see {folder}/matrix.json and matrix.csv")
     if failed:
         raise UserError(f"{len(failed)} of {len(done)} cells have no result")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ahasd.system.matrix import record
 from ahasd.system.matrix.cells import cells
-from ahasd.system.matrix.lengths import Fixed, best_length, search, untried
+from ahasd.system.matrix.lengths import Fixed, best_length, search, search_all, untried
 from ahasd.system.matrix.run import run_matrix
 
 PAIR = "tiny-draft:tiny-target"
@@ -61,7 +61,7 @@ def test_the_search_finds_what_trying_all_finds(tmp_path, configuration):
         ran.extend(each.k for each in wanted)
         return run_matrix(wanted, "test", settings, tmp_path, jobs=1)
 
-    (found,) = search([PAIR], [configuration], [0], run)
+    found = search(PAIR, configuration, [0], run)
     every = {}
     for k in range(1, 17):
         (cell,) = run_matrix(
@@ -77,6 +77,18 @@ def test_the_search_finds_what_trying_all_finds(tmp_path, configuration):
     assert len(set(ran)) == len(ran) < 10
 
 
+def test_every_pair_and_configuration_is_searched_in_parallel(tmp_path):
+    settings = {"workload.tokens": 8, "memory.fidelity": "analytic"}
+    done = []
+    both = ["sync", "pim-sd"]
+    found = search_all([PAIR], both, [0], "test", settings, tmp_path, jobs=2, progress=done.append)
+    assert [each.configuration for each in found] == both
+    assert done == [1, 2]
+    again = search_all([PAIR], both, [0], "test", settings, tmp_path, jobs=1)
+    assert [each.speeds for each in again] == [each.speeds for each in found]
+    assert all(cell["timing"]["taken_over"] for each in again for cell in each.cells)
+
+
 def test_seeds_are_averaged_and_what_failed_is_not_the_best():
     def run(wanted):
         return [
@@ -86,23 +98,25 @@ def test_seeds_are_averaged_and_what_failed_is_not_the_best():
             for each in wanted
         ]
 
-    (found,) = search(["a:b"], ["sync"], [0, 1], run)
+    found = search("a:b", "sync", [0, 1], run)
     assert found.best == 3
     assert found.speeds[3] == 30.5
     assert found.speeds[8] == 0
     assert found.told() == "a:b, sync: best fixed k = 3: 30.50 tokens/s"
-    assert search(["a:b"], ["sync"], [0], lambda wanted: [{"error": "no"}] * len(wanted)) == []
+    failed = search("a:b", "sync", [0], lambda wanted: [{"error": "no"}] * len(wanted))
+    assert failed.told() == "a:b, sync: no fixed length has a result"
+    assert len(failed.cells) == len(failed.speeds)
 
 
 def test_the_best_stands_beside_the_papers():
-    fixed = Fixed(pair="a:b", configuration="sync", speeds={3: 6.5, 8: 5.25})
+    fixed = Fixed(pair="a:b", configuration="sync", speeds={3: 6.5, 8: 5.25}, cells=[])
     assert fixed.told() == "a:b, sync: best fixed k = 3: 6.50 tokens/s; k = 8: 5.25"
 
 
 def test_a_matrix_leaves_json_and_csv(tmp_path, found):
     made = [found("sync", 10.0), {**found("async", 1.0), "error": "why, though"}]
     del made[1]["metrics"], made[1]["lossless"]
-    fixed = [Fixed(pair="a:b", configuration="sync", speeds={3: 6.5, 8: 5.25})]
+    fixed = [Fixed(pair="a:b", configuration="sync", speeds={3: 6.5, 8: 5.25}, cells=[])]
     record.write(tmp_path / "m", "test", {"workload.tokens": 9}, made, fixed, 1.5)
     told = json.loads((tmp_path / "m/matrix.json").read_text())
     assert told["schema"] == "ahasd-matrix/2"
