@@ -48,16 +48,3 @@ def split(code: Value, form: Value, formats: Sequence[Format]) -> Parts:
         select(form, formats, infinities),
         select(form, formats, nans),
     )
-
-
-def floating(formats: Sequence[Format]) -> tuple[Format, ...]:
-    """Return formats, all of floating point.
-
-    Raises
-    ------
-    ValueError
-        There are none, or one of them has no exponent.
-    """
-    if not formats or not all(each.floating for each in formats):
-        raise ValueError(f"formats to calculate in must be of FP16 and BF16, not {formats}")
-    return tuple(formats)

@@ -5,6 +5,7 @@ Subnormal numbers are zeros of their sign, on both ways. NaN is written as one q
 """
 
 import enum
+from collections.abc import Sequence
 
 
 class Format(enum.IntEnum):
@@ -54,3 +55,48 @@ class Format(enum.IntEnum):
 
 EXPONENT_WIDTH = 10
 """Bits of an exponent inside, with its sign: that of a product of three numbers fits."""
+
+
+def loadable(formats: Sequence[Format]) -> tuple[Format, ...]:
+    """Return formats to read.
+
+    Raises
+    ------
+    ValueError
+        There are none.
+    """
+    if not formats:
+        raise ValueError("at least one format must be read, not none")
+    return tuple(formats)
+
+
+def calculable(formats: Sequence[Format]) -> tuple[Format, ...]:
+    """Return formats to add or multiply in.
+
+    Raises
+    ------
+    ValueError
+        There are none, or one of them has no exponent.
+    """
+    if not formats or not all(form.floating for form in formats):
+        raise ValueError(f"formats to calculate in must be of FP16 and BF16, not {_names(formats)}")
+    return tuple(formats)
+
+
+def storable(formats: Sequence[Format], width: int) -> tuple[Format, ...]:
+    """Return formats to write numbers in whose mantissas have a width.
+
+    Raises
+    ------
+    ValueError
+        There are none, one of them is only read, or the mantissa is too narrow to round from.
+    """
+    if not formats or Format.INT32 in formats:
+        raise ValueError(f"formats to write must be of FP16, BF16 and INT8, not {_names(formats)}")
+    if width < 13:
+        raise ValueError(f"a mantissa to write must have at least 13 bits, not {width}")
+    return tuple(formats)
+
+
+def _names(formats: Sequence[Format]) -> str:
+    return ", ".join(form.name for form in formats) or "none"

@@ -7,8 +7,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.primitives.add.golden import GUARD_WIDTH
-from ahasd.rtl.aau.primitives.decoding import floating, precision, split
-from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
+from ahasd.rtl.aau.primitives.decoding import precision, split
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format, calculable
 from ahasd.rtl.aau.primitives.pipeline import Primitive, let, normalised, shift_right, widen
 from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
 
@@ -44,7 +44,7 @@ class AddUnit(Primitive):
     result: Signal
 
     def __init__(self, formats: Sequence[Format]) -> None:
-        self.formats = floating(formats)
+        self.formats = calculable(formats)
         super().__init__({"a": In(16), "b": In(16), "form": In(Format), "result": Out(16)})
 
     def elaborate(self, platform: object) -> Module:

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.primitives.decoding import precision, split
-from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format, loadable
 from ahasd.rtl.aau.primitives.layouts import constant_layout, real_layout, scaled_layout
 from ahasd.rtl.aau.primitives.pipeline import (
     Primitive,
@@ -54,8 +54,7 @@ class LoadUnit(Primitive):
     number: data.View
 
     def __init__(self, numerics: Numerics, formats: Sequence[Format]) -> None:
-        if not formats:
-            raise ValueError("at least one format must be read, not none")
+        formats = loadable(formats)
         self.numerics = numerics
         self.floats = tuple(each for each in formats if each.floating)
         self.integers = tuple(each for each in formats if not each.floating)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.primitives.decoding import floating, split
-from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.decoding import split
+from ahasd.rtl.aau.primitives.formats import Format, calculable
 from ahasd.rtl.aau.primitives.pipeline import Primitive, widen
 from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
 
@@ -43,7 +43,7 @@ class MultiplyUnit(Primitive):
     result: Signal
 
     def __init__(self, formats: Sequence[Format]) -> None:
-        self.formats = floating(formats)
+        self.formats = calculable(formats)
         super().__init__({"a": In(16), "b": In(16), "form": In(Format), "result": Out(16)})
 
     def elaborate(self, platform: object) -> Module:

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.formats import Format, storable
 from ahasd.rtl.aau.primitives.layouts import real_layout
 from ahasd.rtl.aau.primitives.pipeline import Primitive, normalised, widen
 from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
@@ -45,11 +45,7 @@ class StoreUnit(Primitive):
     code: Signal
 
     def __init__(self, width: int, formats: Sequence[Format]) -> None:
-        if width < 13:
-            raise ValueError(f"a mantissa to store must have at least 13 bits, not {width}")
-        if not formats or Format.INT32 in formats:
-            raise ValueError(f"formats to store must be of FP16, BF16 and INT8, not {formats}")
-        self.formats = tuple(formats)
+        self.formats = storable(formats, width)
         super().__init__({"number": In(real_layout(width)), "form": In(Format), "code": Out(16)})
 
     def elaborate(self, platform: object) -> Module:

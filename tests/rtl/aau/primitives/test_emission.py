@@ -12,8 +12,10 @@ from pyslang import driver as slang
 from ahasd.gen.emit import to_verilog
 from ahasd.rtl.aau.numerics import VARIANTS
 
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in VARIANTS if name != "default"]
 
-@pytest.fixture(scope="module", params=VARIANTS)
+
+@pytest.fixture(scope="module", params=["default", *OTHERS])
 def emitted(request, shelf, tmp_path_factory):
     path = tmp_path_factory.mktemp(request.param) / "ahasd_shelf.v"
     path.write_text(to_verilog(shelf(request.param), "ahasd_shelf"))
