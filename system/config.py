@@ -64,6 +64,9 @@ class Verification(TomlModel):
         le=1024,
         description="token cap of one pass; batches stay whole, a longer first one goes alone",
     )
+    first_tokens: int = Field(
+        default=1, ge=1, le=16, description="amusd: tokens that wait for the first pass of a chain"
+    )
     take: Take = Field(default="all", description="batches a pass takes: all queued ones, or one")
     bonus: Bonus = Field(
         default="compare",

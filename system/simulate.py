@@ -25,7 +25,7 @@ from ahasd.system.devices.machine import Machine, Rates
 from ahasd.system.devices.mapping import search
 from ahasd.system.devices.pool import DevicePool
 from ahasd.system.drafting.base import Drafting
-from ahasd.system.drafting.fixed import Fixed
+from ahasd.system.drafting.fixed import TokenByToken
 from ahasd.system.drafting.hardware import HardwareDrafting, in_hardware
 from ahasd.system.energy.table import load_energy
 from ahasd.system.metrics.split import Split
@@ -269,7 +269,9 @@ def simulate(
             ahead=config.scheme in DRAFTING_AHEAD,
             has_edc=config.scheme in ("async-edc", "ahasd"),
             preverification=preverification,
-            max_batch=config.hardware.params.queues.batch_tokens,
+            max_batch=config.hardware.params.queues.batch_tokens
+            if config.scheme in HARDWARE_SCHEMES
+            else drafting.k_max,
         )
         split = Split(npu.activity, pim.activity)
         if preverification is not None:
@@ -329,7 +331,7 @@ def _clocks(config: RunConfig) -> tuple[Clock, Clock]:
 def _drafting(config: RunConfig, lockstep_folder: Path) -> Drafting:
     """Return the drafting rule, in hardware if that is asked for."""
     if config.scheme == "amusd":
-        return Drafting(Fixed(1))
+        return Drafting(TokenByToken(config.verification.first_tokens))
     drafting = config.draft.build(config.seed)
     if not config.hardware.draftctl:
         return drafting

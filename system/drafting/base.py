@@ -105,8 +105,23 @@ class DraftingRule(Protocol):
     def begin_request(self) -> None:
         """Start a new sequence; forget what belongs to the last one."""
 
+    def begin_chain(self) -> None:
+        """Start to draft behind what is out: nothing that was drafted beyond it is left."""
+
     def begin_batch(self) -> None:
         """Start a new batch; whatever was seen of an unfinished one is void."""
+
+    def skips(self, right: bool) -> bool:
+        """Return whether the target model shall do a pass without a draft.
+
+        Asked before the first token of a batch, where drafting takes turns with verification.
+
+        Parameters
+        ----------
+        right : bool
+            Whether that token would be right. It is the future: only an oracle may look at it.
+        """
+        return False
 
     def trips(self, index: int, token: DraftToken) -> bool:
         """Return whether the rule wants the batch to end at this token.
@@ -180,6 +195,15 @@ class Drafting:
         Not needed after a stop.
         """
         self.index = 0
+
+    def begin_chain(self) -> None:
+        """Start anew behind what is out."""
+        self.begin_batch()
+        self.rule.begin_chain()
+
+    def skips(self, right: bool) -> bool:
+        """Return whether the next batch shall be empty; see `DraftingRule`."""
+        return self.rule.skips(right)
 
     def observe(self, token: DraftToken) -> Outcome:
         """Take one drafted token into the current batch and say how to go on.

@@ -65,6 +65,16 @@ class FileRule(DraftingRule):
             )
         return bool(answer)
 
+    def begin_chain(self) -> None:
+        """See `DraftingRule`."""
+        with _reported(self.path, f"{self.title}.begin_chain"):
+            self.inner.begin_chain()
+
+    def skips(self, right: bool) -> bool:
+        """See `DraftingRule`."""
+        with _reported(self.path, f"{self.title}.skips"):
+            return bool(self.inner.skips(right))
+
     def feedback(self, judged: Judged) -> None:
         """See `DraftingRule`."""
         with _reported(self.path, f"{self.title}.feedback"):

@@ -37,7 +37,6 @@ def records(outcome: Outcome, trace: Trace) -> list[dict[str, Any]]:
         What it played.
     """
     config, log = outcome.config, outcome.ledger.log
-    categories = trace.header.get("category") or [None] * len(trace.requests)
     length = None
     if outcome.pim is None:
         length = 0
@@ -54,7 +53,7 @@ def records(outcome: Outcome, trace: Trace) -> list[dict[str, Any]]:
                 "scheme": config.scheme,
                 "request": request,
                 "trace_request": number,
-                "category": categories[number],
+                "category": trace.requests[number].category,
                 **speculation(drafted, accepted, tokens.chunks),
                 "num_spec_tokens": length,
                 "num_generated_draft_tokens": log.generated[request],

@@ -29,7 +29,8 @@ class Batch:
     start
         Simulated position of its first token.
     tokens
-        At least one.
+        At least one where drafting runs ahead. Else there may be none: the target model then does a
+        pass without a draft.
     predicted_go
         What the EDC predicted for it; None before the decision and without an EDC.
     kept

@@ -240,6 +240,8 @@ class NpuVerifier:
             first = self._staged[0]
             committed = self._emitter.committed
             self._known = committed - first.batch.start
+            if not first.batch.tokens:
+                return
             if not first.usable:
                 self._void(self._staged.pop(0).batch)
             elif self._known > 1:
@@ -296,7 +298,8 @@ class NpuVerifier:
             for token in staged.batch.tokens[0 if i else self._known : staged.usable]
         ]
         segment_end = self._stream.segment_end(len(emitted))
-        last_usable = max(i for i, staged in enumerate(taken) if staged.usable)
+        last_usable = max((i for i, staged in enumerate(taken) if staged.usable), default=0)
+        has_bonus = self._bonus == "compare" or not taken[0].batch.tokens
         known = self._known
         for i, staged in enumerate(taken):
             batch = staged.batch
@@ -313,7 +316,7 @@ class NpuVerifier:
                 self._reject(batch, accepted, emitted[-1], pass_ps)
                 break
             bonus = None
-            if i == last_usable and self._bonus == "compare" and len(emitted) < segment_end:
+            if i == last_usable and has_bonus and len(emitted) < segment_end:
                 bonus = self._stream.target(len(emitted))
                 emitted.append(bonus)
                 ledger.bonuses += 1

@@ -331,6 +331,11 @@ class PimSequencer:
                 self._link.start_sequence()
                 self._prefill(position)
                 return
+        if not (self._ahead or self._tokens) and self._drafting.skips(self._chain.next_right):
+            self._ledger.log.batches["rule", 0] += 1
+            self._make_batch([], position)
+            self._advance()
+            return
         self._rest("drafting")
         if not self._batch_steps:
             self._begun_ps = self._kernel.now_ps
@@ -568,5 +573,5 @@ class PimSequencer:
         self._giving_up = False
         self._branch += 1
         self._batch_ps = self._batch_steps = 0
-        self._drafting.begin_batch()
+        self._drafting.begin_chain()
         self._chain = DraftChain(self._stream, position, end)

@@ -40,6 +40,10 @@ class DraftTable:
             next_right=step + 1 < self._right[row],
         )
 
+    def first_right(self, row: int) -> bool:
+        """Return whether the first step of a row is right."""
+        return self._right[row] > 0
+
 
 class TargetStream:
     """The target's own tokens at simulated positions 0..length-1.
@@ -175,6 +179,12 @@ class DraftChain:
     def at_end(self) -> bool:
         """Whether the request instance ends here, so that nothing more may be drafted."""
         return self.position == self._end
+
+    @property
+    def next_right(self) -> bool:
+        """Whether the token at `position` will be right: only an oracle may look at it."""
+        stream = self._stream
+        return self.on_path and stream.table.first_right(stream.row(self.position))
 
     def next(self) -> DraftToken:
         """Draft the token at `position` and advance by one.

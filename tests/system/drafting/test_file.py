@@ -60,6 +60,13 @@ def test_every_call_reaches_the_user_s_rule(write, token, judged):
     def begin_batch(self):
         self.heard.append("batch")
 
+    def begin_chain(self):
+        self.heard.append("chain")
+
+    def skips(self, right):
+        self.heard.append(right)
+        return True
+
     def trips(self, index, token):
         self.heard.append(index)
         return index == 2
@@ -72,7 +79,9 @@ def test_every_call_reaches_the_user_s_rule(write, token, judged):
     drafting.observe(token())
     drafting.observe(token())
     drafting.feedback(judged(2, 1, 7))
-    assert drafting.rule.inner.heard == ["request", "batch", 1, 2, (2, 1, 7)]
+    drafting.begin_chain()
+    assert drafting.skips(False)
+    assert drafting.rule.inner.heard == ["request", "batch", 1, 2, (2, 1, 7), "chain", False]
 
 
 def test_every_build_runs_the_file_anew(write, token):

@@ -43,3 +43,9 @@ def test_the_oracle_reaches_its_closed_form_on_independent_acceptance(alpha):
     tokens = (1 - alpha ** (cap + 1)) / (1 - alpha)
     assert result.acceptance_length == pytest.approx(tokens, rel=0.03)
     assert result.mean_length == pytest.approx(tokens - 1 + (1 - alpha), rel=0.03)
+
+
+def test_the_oracle_skips_a_batch_without_a_right_token_if_it_may():
+    assert OracleOptions(may_skip=True).build().skips(right=False)
+    assert not OracleOptions(may_skip=True).build().skips(right=True)
+    assert not OracleOptions().build().skips(right=False)

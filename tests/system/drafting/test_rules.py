@@ -5,8 +5,8 @@ import random
 import pytest
 
 from ahasd.system.drafting.adaedl import AdaEdl
-from ahasd.system.drafting.base import DraftToken, Judged
-from ahasd.system.drafting.fixed import Fixed
+from ahasd.system.drafting.base import Drafting, DraftToken, Judged, Outcome
+from ahasd.system.drafting.fixed import Fixed, TokenByToken
 from ahasd.system.drafting.svip import Svip
 
 
@@ -29,6 +29,28 @@ def test_a_fixed_length_trips_at_its_last_token(k):
     assert [rule.trips(index, _token(9.0)) for index in range(1, k + 1)] == [False] * (k - 1) + [
         True
     ]
+
+
+def test_token_by_token_has_one_longer_batch_at_the_start_of_a_chain():
+    drafting = Drafting(TokenByToken(3))
+
+    def lengths(batches):
+        found = []
+        for _ in range(batches):
+            length = 1
+            while drafting.observe(_token(9.0)) is Outcome.CONTINUE:
+                length += 1
+            found.append(length)
+        return found
+
+    assert lengths(3) == [3, 1, 1]
+    drafting.begin_chain()
+    assert lengths(2) == [3, 1]
+    drafting.observe(_token(0.0))
+    drafting.begin_chain()
+    drafting.observe(_token(0.0))
+    drafting.begin_batch()  # a batch that is given up was the first one all the same
+    assert lengths(1) == [1]
 
 
 def test_svip_trips_above_six_tenths_of_a_nat_by_default():

@@ -10,6 +10,7 @@ from ahasd.system.config import load_config
 from ahasd.system.metrics.records import records
 from ahasd.system.simulate import prepare, simulate
 from ahasd.system.stats import metrics
+from ahasd.system.workload.trace import load_trace
 
 AIPERF = {
     "engine",
@@ -181,3 +182,17 @@ def test_decoding_alone_has_steps_of_one_token():
 def test_golden_and_rtl_give_the_same_records(scheme):
     short = {"scheme": scheme, "workload__tokens": 90, "draft__rule": "banditspec"}
     assert played(**short) == played(**short, backend__ahasd="rtl")
+
+
+def test_a_record_names_its_request_of_the_trace_which_may_be_played_again():
+    # The shipped trace has 12 requests of 781 tokens in all.
+    _, found = played(scheme="npu-ar", workload__tokens=800)
+    requests = load_trace("smollm2-rtn4").requests
+    assert [record["request"] for record in found] == list(range(13))
+    assert [record["trace_request"] for record in found] == [*range(12), 0]
+    assert [record["completion_tokens"] for record in found] == [
+        *(request.length for request in requests),
+        19,
+    ]
+    assert [record["category"] for record in found[:12]] == [each.category for each in requests]
+    assert found[12]["category"] == found[0]["category"] is not None

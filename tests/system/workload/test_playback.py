@@ -185,6 +185,23 @@ def test_a_chain_behind_the_last_token_of_its_request_has_nothing_to_draft(micro
         chain.next()
 
 
+def test_a_chain_knows_whether_what_comes_next_is_right(long_trace):
+    stream = TargetStream(long_trace, 8, "stream")
+    assert [DraftChain(stream, pos).next_right for pos in range(8)] == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        True,
+        False,
+        True,
+    ]
+    chain = DraftChain(stream, 2)
+    chain.next()
+    assert not chain.next_right, "nothing behind a wrong token is right"
+
+
 def test_a_chain_in_a_later_cycle_drafts_as_in_the_first(long_trace):
     stream = TargetStream(long_trace, 80, "stream")
     for pos in range(8):
