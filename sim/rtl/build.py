@@ -17,19 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from ahasd import UserError
+from ahasd.gen.cache import cache_folder
 from ahasd.rtl.configs import Unit
 
 LIBRARY, ENTRY = "unit.so", "entry.json"
 FLAGS = ("-std=c++17", "-O3", "-fno-tree-vectorize", "-shared", "-fPIC", "-w")
 """Vectors of two or four words cost CXXRTL's models a third of their speed."""
-
-
-def cache_folder() -> Path:
-    """Return where compiled units are kept: `$AHASD_CACHE`, else the user's cache folder."""
-    chosen = os.environ.get("AHASD_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ahasd"
 
 
 def compiler() -> str:

@@ -11,9 +11,10 @@ from dataclasses import replace
 import pytest
 
 from ahasd import UserError
+from ahasd.gen.cache import cache_folder
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.registry import make_engine
-from ahasd.sim.rtl.build import build, cache_folder, compiler, intact
+from ahasd.sim.rtl.build import build, compiler, intact
 
 EDC = UNITS["edc"]
 SMALL = EDC.configurations["test"]

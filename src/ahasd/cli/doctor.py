@@ -13,7 +13,7 @@ def doctor() -> int:
 
     Exit code 1 if something is missing that the main command needs, else 0.
     """
-    from ahasd.sim.rtl.build import cache_folder
+    from ahasd.gen.cache import cache_folder
 
     pip = f"{sys.executable} -m pip install -e"
     required = [
