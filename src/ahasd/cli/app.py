@@ -4,11 +4,13 @@
 from cyclopts import App
 
 from ahasd import __version__
+from ahasd.cli.area import area
 from ahasd.cli.compare import compare
 from ahasd.cli.devices import devices
 from ahasd.cli.doctor import doctor
 from ahasd.cli.gen import gen
 from ahasd.cli.run import run
+from ahasd.cli.timing import timing
 from ahasd.cli.trace import trace
 
 app = App(
@@ -23,4 +25,6 @@ app.command(compare)
 app.command(devices)
 app.command(trace)
 app.command(gen)
+app.command(area)
+app.command(timing)
 app.command(doctor)

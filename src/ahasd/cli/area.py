@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ahasd area`: the area of units by synthesis."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ahasd.cli.options import assignments
+
+
+def area(
+    *units: str,
+    config: Annotated[str, Parameter(name=("--config", "--configuration"))] = "paper",
+    library: str = "ge",
+    liberty: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    memories: Literal["flops", "latches", "macros"] = "flops",
+    parts: Annotated[bool, Parameter(negative=())] = False,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    out: Path = Path("synth/results"),
+    no_cache: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Synthesise hardware units and show their area, in gates, as 28 nm logic and of DRAM dies.
+
+    Prints gates, flip-flops, memories and what became of them; area by three conversions, beside
+    the paper's; and the share of DRAM dies. OUT/area-CONFIG-LIBRARY.json keeps a row for each
+    unit, with parameters, hashes and versions; rows of other units stay.
+
+    For example:
+
+    - `ahasd area`
+    - `ahasd area edc gtsu --parts`
+    - `ahasd area queues --memories macros`
+    - `ahasd area edc --liberty sky130_fd_sc_hd__tt_025C_1v80.lib.gz`
+
+    Parameters
+    ----------
+    units
+        Units of the catalogue; all of them by default.
+    config
+        Configuration to start from: paper, small or test.
+    library
+        ge (gate equivalents, our own) or osu018 (of Debian's qflow-tech-osu018).
+    liberty
+        A Liberty file, compressed or not, in place of the library; may be given several times.
+    memories
+        What memories become: flops, latches (latch arrays), or macros (SRAM by a model where one
+        is possible, latch arrays elsewhere).
+    parts
+        Show each unit's submodules, too.
+    set_
+        A parameter, as key=value; may be given several times.
+    out
+        Folder of the records.
+    no_cache
+        Map everything anew.
+    """
+    from rich.console import Console
+
+    from ahasd.cli.synthesis import chosen, show
+    from ahasd.synth.area import area as area_of
+    from ahasd.synth.library import load
+    from ahasd.synth.record import merge, read, record_path, write
+    from ahasd.synth.tables import area_table, die_table, memory_table, parts_table, verdict_line
+
+    cells = load(library, liberty or ())
+    path = record_path(out, "area", config, cells)
+    held = read(path, "area")
+    rows = []
+    for unit in chosen(units):
+        row = area_of(
+            unit,
+            config,
+            cells,
+            overrides=assignments(set_ or ()),
+            memories=memories,
+            parts=parts,
+            cached=not no_cache,
+        )
+        rows.append(row)
+        write(path, "area", merge(held, rows))
+    show(area_table(rows), memory_table(rows), *(parts_table(row) for row in rows if parts))
+    known = [row for row in merge(held, rows) if row["memories"] == memories]
+    if any(row["unit"] == "ahasd" and not row["overrides"] for row in rows):
+        show(die_table(known))
+        Console().print(verdict_line(known), markup=False, highlight=False)
+    Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ahasd timing`: the longest paths of units by synthesis."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ahasd.cli.options import assignments
+
+
+def timing(
+    *units: str,
+    config: Annotated[str, Parameter(name=("--config", "--configuration"))] = "paper",
+    library: str = "osu018",
+    liberty: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    memories: Literal["flops", "latches", "macros"] = "flops",
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    out: Path = Path("synth/results"),
+    no_cache: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Synthesise hardware units and show their longest path against their clock.
+
+    The clocks are 800 MHz (PIM) and 1 GHz (NPU) at 28 nm; times of a library of another node are
+    scaled. ABC tells the logic between registers, without clock-to-output, setup and wires;
+    where OpenSTA is installed (`sta`), it tells the path with the first two, so that a clock can be
+    said to be met. OUT/timing-CONFIG-LIBRARY.json keeps a row for each unit.
+
+    For example:
+
+    - `ahasd timing gtsu`
+    - `ahasd timing --liberty sky130_fd_sc_hd__tt_025C_1v80.lib.gz`
+
+    Parameters
+    ----------
+    units
+        Units of the catalogue; all of them by default.
+    config
+        Configuration to start from: paper, small or test.
+    library
+        osu018 (of Debian's qflow-tech-osu018); ge has no times.
+    liberty
+        A Liberty file, compressed or not, in place of the library; may be given several times.
+    memories
+        What memories become, as for `ahasd area`.
+    set_
+        A parameter, as key=value; may be given several times.
+    out
+        Folder of the records.
+    no_cache
+        Map everything anew.
+    """
+    from rich.console import Console
+
+    from ahasd.cli.synthesis import chosen, show
+    from ahasd.synth.library import load
+    from ahasd.synth.record import merge, read, record_path, write
+    from ahasd.synth.tables import path_table, timing_table
+    from ahasd.synth.timing import timing as timing_of
+
+    cells = load(library, liberty or ())
+    path = record_path(out, "timing", config, cells)
+    held = read(path, "timing")
+    rows = []
+    for unit in chosen(units):
+        row = timing_of(
+            unit,
+            config,
+            cells,
+            overrides=assignments(set_ or ()),
+            memories=memories,
+            cached=not no_cache,
+        )
+        rows.append(row)
+        write(path, "timing", merge(held, rows))
+    show(timing_table(rows), path_table(rows))
+    Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The area of units of the catalogue: rows of a record, each with where it comes from."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ahasd.gen.manifest import find
+from ahasd.synth.flow import Request, design, synthesise
+from ahasd.synth.library import Library
+from ahasd.synth.memories import FLOPS, MACROS
+from ahasd.synth.nodes import NODES, REFERENCE_NM
+from ahasd.synth.passes import tools
+from ahasd.synth.silicon import shares_percent, silicon_mm2
+from ahasd.synth.timing import library_period_ps
+
+DIGITS = 6
+"""Of the derived figures in a record; more would be noise of floating point."""
+
+
+def area(
+    name: str,
+    configuration: str,
+    library: Library,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    memories: str = FLOPS,
+    parts: bool = False,
+    cached: bool = True,
+) -> dict[str, Any]:
+    """Map a unit to cells and return its row.
+
+    Parameters
+    ----------
+    name, configuration, overrides
+        As for `ahasd.gen.manifest.find`.
+    library
+        Cells.
+    memories
+        What becomes of memories, one of `ahasd.synth.memories.CHOICES`.
+    parts
+        Map it a second time with the boundaries of its submodules kept, for their areas.
+    cached
+        Take results from the cache.
+
+    Raises
+    ------
+    UserError
+        As `ahasd.gen.manifest.find` and `ahasd.synth.flow.synthesise`.
+    YosysError
+        As `ahasd.synth.flow.synthesise`.
+    """
+    unit, params = find(name, configuration, dict(overrides or {}))
+    module = f"ahasd_{name}"
+    text = design(unit.load_hardware()(params), module)
+    period_ps = library_period_ps(unit.domains, library)
+
+    def request(parts: bool) -> Request:
+        return Request(
+            module=module,
+            design=text,
+            library=library,
+            memories=memories,
+            period_ps=period_ps,
+            parts=parts,
+        )
+
+    flat = request(parts=False)
+    row = {
+        "unit": name,
+        "configuration": configuration,
+        "overrides": dict(sorted((overrides or {}).items())),
+        "memories": memories,
+        "parameters": asdict(params),
+        **figures(synthesise(flat, cached=cached), library),
+    }
+    if parts:
+        split = synthesise(request(parts=True), cached=cached)
+        row["parts"] = {
+            part: round(held / library.nand2_area, DIGITS) for part, held in split["parts"].items()
+        }
+    return row | {
+        "library": {"name": library.name, "sha256": library.sha256, "node_nm": library.node_nm},
+        "design_sha256": flat.design_sha256,
+        "source_sha256": unit.source_sha256(),
+        "tools": tools(),
+    }
+
+
+def figures(result: Mapping[str, Any], library: Library) -> dict[str, Any]:
+    """Return the figures of a row: what the flow found, in gate equivalents, and as silicon."""
+    ge = result["area"] / library.nand2_area
+    sequential = result["sequential_area"] / library.nand2_area
+    macro_bits = sum(held["bits"] for held in result["memories"] if held["as"] == MACROS)
+    mm2 = silicon_mm2(ge, macro_bits)
+    found = {
+        "area": result["area"],
+        "area_unit": library.unit,
+        "ge": ge,
+        "sequential_ge": sequential,
+        "combinational_ge": ge - sequential,
+        "flops": result["flops"],
+        "latches": result["latches"],
+        "cells": sum(result["cells"].values()),
+        "memory": result["memories"],
+        "macro_bits": macro_bits,
+        "silicon_mm2": {conversion: list(span) for conversion, span in mm2.items()},
+        "shares_percent": shares_percent(mm2),
+    }
+    node = NODES.get(library.node_nm or 0)
+    if node is not None:
+        # Cells alone, for comparison: the conversions above go by gates, not by this.
+        found[f"cells_um2_scaled_to_{REFERENCE_NM}nm"] = result["area"] * node.area
+    return {key: _rounded(value) for key, value in found.items()}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, DIGITS)
+    if isinstance(value, Mapping):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(part) for part in value]
+    return value

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a component to cells: one flow for every library, its results kept by content."""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.lib import wiring
+
+from ahasd import UserError
+from ahasd.gen.cache import cache_folder
+from ahasd.gen.yosys import YosysError
+from ahasd.synth import memories, passes, path
+from ahasd.synth.library import UNUSED, Library
+
+_FLOP = re.compile(r"\$_(S|A|AL)?DFF")
+_LATCH = re.compile(r"\$_DLATCH")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to be mapped, and how.
+
+    Parameters
+    ----------
+    module
+        Name of the top module.
+    design
+        RTLIL.
+    library
+        Cells.
+    memories
+        One of `ahasd.synth.memories.CHOICES`.
+    period_ps
+        What the mapper works towards, in the library's own time; None where delays mean nothing.
+    parts
+        Keep the boundaries of the top's own submodules, so that each has its area.
+    """
+
+    module: str
+    design: str = field(repr=False)
+    library: Library = field(repr=False)
+    memories: str = memories.FLOPS
+    period_ps: int | None = None
+    parts: bool = False
+
+    @property
+    def timed(self) -> bool:
+        """Whether there is a longest path: there is none across kept boundaries."""
+        return self.period_ps is not None and not self.parts
+
+    @property
+    def design_sha256(self) -> str:
+        """Hash of the RTLIL."""
+        return design_sha256(self.design)
+
+
+def design_sha256(text: str) -> str:
+    """Hash RTLIL."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def design(component: wiring.Component, module: str) -> str:
+    """Return the RTLIL of a component: the same text for the same parameters and tools."""
+    return rtlil.convert(component, name=module, emit_src=False)
+
+
+def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
+    """Map a design to cells; return what came of it, from the cache if it has been done before.
+
+    Parameters
+    ----------
+    request
+        What, and how.
+    cached
+        Take a result from the cache.
+
+    Returns
+    -------
+    dict
+        - area, sequential_area: in the library's unit, macros left out
+        - cells: how many by type
+        - flops, latches: bits of state
+        - memories: name, words, width, bits, what each became and why
+        - parts: with `parts`, area by submodule, and `own` for what is in none
+        - timing: of a design without kept boundaries, with a period: see `ahasd.synth.path.read`
+
+    Raises
+    ------
+    UserError
+        The cache cannot be written, pyosys is missing.
+    YosysError
+        Yosys failed, or left a cell that is not of the library.
+    """
+    analysis = ["read_rtlil design.il", f"hierarchy -check -top {request.module}"]
+    if request.parts:
+        # The parts are named after the top, with one dot; what is in them has more.
+        for name in _parts(request.design, request.module):
+            analysis.append(f"setattr -mod -set keep_hierarchy 1 {name}")
+    analysis += ["proc", "flatten -noscopeinfo"]
+    digest = hashlib.sha256()
+    for text in (
+        request.design,
+        request.library.sha256,
+        json.dumps([analysis, _mapping(request, ["cells.lib"]), request.memories, request.parts]),
+        json.dumps(memories.FILES),
+        json.dumps(passes.tools()),
+        Path(__file__).read_text(encoding="utf-8"),
+        Path(path.__file__).read_text(encoding="utf-8"),
+        Path(memories.__file__).read_text(encoding="utf-8"),
+    ):
+        digest.update(text.encode() + b"\0")
+    entry = cache_folder() / "synth" / f"{request.module}-{digest.hexdigest()[:32]}.json"
+    try:
+        if cached and entry.exists():
+            return json.loads(entry.read_text(encoding="utf-8"))
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".work-", dir=entry.parent) as name:
+            result = _map(request, analysis, Path(name))
+        aside = entry.with_name(f".{entry.name}.{os.getpid()}")
+        aside.write_text(json.dumps(result), encoding="utf-8")
+        aside.replace(entry)
+    except (OSError, json.JSONDecodeError) as error:
+        raise UserError(
+            f"cannot keep netlists in {cache_folder()}: {error};"
+            " delete what is damaged, or choose another place with AHASD_CACHE"
+        ) from error
+    # As it will be read the next time.
+    return json.loads(json.dumps(result))
+
+
+def _parts(design: str, module: str) -> list[str]:
+    """List the modules of the top's own submodules."""
+    name = re.compile(rf"^module \\({re.escape(module)}\.[^.\s]+)$", re.MULTILINE)
+    return sorted(set(name.findall(design)))
+
+
+def _mapping(request: Request, files: list[str]) -> list[str]:
+    """Return the commands from a design without processes to cells and their statistics."""
+    cells = " ".join(f"-liberty {file}" for file in files)
+    unused = " ".join(f"-dont_use {pattern}" for pattern in UNUSED)
+    aim = "" if request.period_ps is None else f" -constr limits.txt -D {request.period_ps}"
+    return [
+        f"synth -noabc -run coarse: -top {request.module}",
+        "tee -q -o generic.json stat -json",
+        f"dfflibmap {cells} {unused}",
+        f"abc {cells} {unused}{aim}",
+        # Before nets are merged: ABC's report names those that it was given.
+        *(["write_json netlist.json"] if request.timed else []),
+        "opt_clean -purge",
+        f"tee -q -o mapped.json stat -json {cells}",
+    ]
+
+
+def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
+    """Run the flow in a folder."""
+    library = request.library
+    files = library.write(folder)
+    (folder / "design.il").write_text(request.design)
+    for name, text in memories.FILES.items():
+        (folder / name).write_text(text)
+    (folder / "limits.txt").write_text(
+        f"set_driving_cell {library.buffer}\nset_load {library.load_ff} [all_outputs]\n"
+    )
+    passes.run([*analysis, "memory_collect", "write_json memories.json"], folder)
+    held = memories.found(json.loads((folder / "memories.json").read_text()))
+    script = [*analysis]
+    replaced = memories.commands(held, request.memories)
+    if replaced:
+        script = ["read_verilog -lib black_box.v", *analysis, "memory_collect", *replaced]
+    log = passes.run([*script, *_mapping(request, files)], folder)
+
+    mapped = json.loads((folder / "mapped.json").read_text())
+    generic = json.loads((folder / "generic.json").read_text())
+    result = _figures(mapped["design"], generic["design"])
+    foreign = [cell for cell in result["cells"] if cell.startswith("$")]
+    if foreign:
+        raise YosysError(f"{request.module}: cells that library {library.name} lacks: {foreign}")
+    result["memories"] = [_told(memory, request) for memory in held]
+    if request.parts:
+        areas = {
+            name.rpartition(".")[2]: round(content["area"], 6)
+            for name, content in mapped["modules"].items()
+            if name.startswith(f"\\{request.module}.")
+        }
+        areas["own"] = round(result["area"] - sum(areas.values()), 6)
+        result["parts"] = areas
+    if request.timed:
+        netlist = json.loads((folder / "netlist.json").read_text())["modules"][request.module]
+        result["timing"] = path.read(log, netlist, library.states)
+    return result
+
+
+def _figures(mapped: Mapping[str, Any], generic: Mapping[str, Any]) -> dict[str, Any]:
+    """Return area and counts of a module, or of the design."""
+    cells = dict(sorted(mapped.get("num_cells_by_type", {}).items()))
+    states = generic.get("num_cells_by_type", {})
+    return {
+        "area": round(mapped.get("area", 0.0), 6),
+        "sequential_area": round(mapped.get("sequential_area", 0.0), 6),
+        "cells": cells,
+        "flops": sum(count for cell, count in states.items() if _FLOP.match(cell)),
+        "latches": sum(count for cell, count in states.items() if _LATCH.match(cell)),
+    }
+
+
+def _told(memory: memories.Memory, request: Request) -> dict[str, Any]:
+    """Return a memory as a document tells it."""
+    treatment, why = memory.treatment(request.memories)
+    within = memory.module.removeprefix(request.module).lstrip(".")
+    return {
+        "name": ".".join(part for part in (within, memory.cell.lstrip("\\")) if part),
+        "words": memory.words,
+        "width": memory.width,
+        "bits": memory.bits,
+        "reads": memory.reads,
+        "as": treatment,
+        "why": why,
+    }

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cell libraries: ours in gate equivalents, Debian's osu018, any Liberty files by path."""
+
+import gzip
+import hashlib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ahasd import UserError
+from ahasd.synth.gate_equivalents import liberty
+
+OSU018 = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
+"""Where Debian's package qflow-tech-osu018 puts it."""
+GE, OSU = "ge", "osu018"
+NODES_NM = {OSU: 180, "sky130": 130, "asap7": 7}
+"""Feature size by what a library's own name contains."""
+
+UNUSED = ("*lpflow*", "*probe*", "*dly*", "*DLY*")
+"""Cells that no logic should be made of: isolation, probes, delays."""
+
+_CELL = re.compile(r"^\s*cell\s*\(\s*\"?(?P<name>[\w$]+)\"?\s*\)", re.MULTILINE)
+_AREA = re.compile(r"\barea\s*:\s*\"?([\d.eE+-]+)")
+_FUNCTION = re.compile(r"\bfunction\s*:\s*\"([^\"]*)\"")
+_STATE = re.compile(r"\b(ff|latch|ff_bank|latch_bank|statetable)\s*\(")
+_PIN = re.compile(r"\bpin\s*\(\s*\"?(\w+)")
+_CAPACITANCE = re.compile(r"\bcapacitance\s*:\s*\"?([\d.eE+-]+)")
+_LOAD_UNIT = re.compile(r"capacitive_load_unit\s*\(\s*\"?([\d.eE+-]+)\"?\s*,\s*\"?([pf]f)", re.I)
+_LIBRARY = re.compile(r"^\s*library\s*\(\s*\"?([\w.\-]+)", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """A cell library.
+
+    Parameters
+    ----------
+    name
+        `ge`, `osu018` or what the first file calls itself.
+    texts
+        The files' contents.
+    timed
+        Whether its delays mean something.
+    node_nm
+        Feature size; None if it is not known, or there is none.
+    nand2_area
+        Area of the smallest two-input NAND, in the library's unit.
+    buffer
+        The smallest buffer, which drives inputs.
+    load_ff
+        What loads an output: four inverters, fF.
+    states
+        Output pin of every flip-flop and latch, the first of two.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    timed: bool
+    node_nm: int | None
+    nand2_area: float
+    buffer: str
+    load_ff: float
+    states: Mapping[str, str]
+
+    @property
+    def unit(self) -> str:
+        """Unit of its areas."""
+        return "um2" if self.timed else "GE"
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the contents."""
+        digest = hashlib.sha256()
+        for text in self.texts:
+            digest.update(text.encode() + b"\0")
+        return digest.hexdigest()
+
+    def write(self, folder: Path) -> list[str]:
+        """Write the files into a folder; return their names."""
+        names = [f"cells_{i}.lib" for i in range(len(self.texts))]
+        for name, text in zip(names, self.texts, strict=True):
+            (folder / name).write_text(text)
+        return names
+
+
+def load(name: str = GE, paths: Sequence[Path] = ()) -> Library:
+    """Return a library.
+
+    Parameters
+    ----------
+    name
+        `ge` or `osu018`; without meaning if there are paths.
+    paths
+        Liberty files that together are the library, compressed by gzip or not.
+
+    Raises
+    ------
+    UserError
+        An unknown name, osu018 is not installed, a file cannot be read or lacks what is needed.
+    """
+    if paths:
+        return _scanned(None, [_text(path) for path in paths], ", ".join(map(str, paths)))
+    if name == GE:
+        return _scanned(GE, [liberty()], GE)
+    if name == OSU:
+        if not OSU018.exists():
+            raise UserError(
+                f"library {OSU} is not installed ({OSU018});"
+                " install it with `apt-get install qflow-tech-osu018`"
+            )
+        return _scanned(OSU, [_text(OSU018)], OSU)
+    raise UserError(f"unknown library {name!r}; known: {GE}, {OSU}, or files by --liberty PATH")
+
+
+def _text(path: Path) -> str:
+    """Read a Liberty file."""
+    try:
+        held = path.read_bytes()
+        return (gzip.decompress(held) if held[:2] == b"\x1f\x8b" else held).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot read the Liberty file {path}: {told}") from error
+
+
+def _scanned(name: str | None, texts: list[str], where: str) -> Library:
+    """Find what the flow needs to know of a library."""
+    bare = [_COMMENT.sub("", text) for text in texts]
+    called = _LIBRARY.search(bare[0])
+    if called is None:
+        raise UserError(f"{where} is no Liberty file: it has no group `library`")
+    found: dict[str, list[tuple[float, str, float]]] = {"nand2": [], "buffer": [], "inverter": []}
+    states: dict[str, str] = {}
+    for text in bare:
+        unit = _LOAD_UNIT.search(text)
+        scale = float(unit[1]) * (1000 if unit[2].lower() == "pf" else 1) if unit else 1.0
+        for cell, body in _cells(text):
+            if _STATE.search(body):
+                function = _FUNCTION.search(body)
+                pins = _PIN.findall(body, 0, function.start()) if function else []
+                if pins:
+                    states[cell] = pins[-1]
+                continue
+            kind = _kind(body)
+            area = _AREA.search(body)
+            pin = _CAPACITANCE.search(body)
+            if kind and area:
+                found[kind].append((float(area[1]), cell, scale * float(pin[1]) if pin else 1.0))
+    for kind, cells in found.items():
+        if not cells:
+            raise UserError(
+                f"{where} has no {kind} cell with an area;"
+                " give all files of the library, each with --liberty"
+            )
+    smallest = {kind: min(cells) for kind, cells in found.items()}
+    if smallest["nand2"][0] <= 0:
+        raise UserError(f"{where}: the area of {smallest['nand2'][1]} must be above 0")
+    label = name or called[1]
+    nodes = [nm for part, nm in NODES_NM.items() if part in label.lower()]
+    return Library(
+        name=label,
+        texts=tuple(texts),
+        timed=name != GE,
+        node_nm=nodes[0] if nodes else None,
+        nand2_area=smallest["nand2"][0],
+        buffer=smallest["buffer"][1],
+        load_ff=round(4 * smallest["inverter"][2], 3),
+        states=states,
+    )
+
+
+def _cells(text: str) -> Iterator[tuple[str, str]]:
+    """Yield names and bodies of the cells of a file."""
+    starts = list(_CELL.finditer(text))
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    for start, end in zip(starts, ends, strict=True):
+        yield start["name"], text[start.end() : end]
+
+
+def _kind(body: str) -> str:
+    """Tell by its function whether a cell is a NAND2, a buffer or an inverter; '' for others."""
+    functions = _FUNCTION.findall(body)
+    if len(functions) != 1 or re.search(r"\bdont_use\s*:\s*\"?true", body):
+        return ""
+    function = functions[0]
+    names = sorted(set(re.findall(r"[A-Za-z_]\w*", function)))
+    if not 1 <= len(names) <= 2:
+        return ""
+    evaluate = _evaluator(function)
+    rows = itertools.product((0, 1), repeat=len(names))
+    truth = [evaluate(dict(zip(names, row, strict=True))) for row in rows]
+    return {
+        (1, 1, 1, 0): "nand2",
+        (0, 1): "buffer",
+        (1, 0): "inverter",
+    }.get(tuple(truth), "")
+
+
+def _evaluator(function: str) -> Callable[[dict[str, int]], int]:
+    """Return what evaluates a Liberty function of one or two inputs."""
+    tokens = re.findall(r"[A-Za-z_]\w*|[01]|[!()&*|+^']", function)
+
+    def either(at: int, row: dict[str, int]) -> tuple[int, int]:
+        value, at = exclusive(at, row)
+        while at < len(tokens) and tokens[at] in "|+":
+            right, at = exclusive(at + 1, row)
+            value |= right
+        return value, at
+
+    def exclusive(at: int, row: dict[str, int]) -> tuple[int, int]:
+        value, at = both(at, row)
+        while at < len(tokens) and tokens[at] == "^":
+            right, at = both(at + 1, row)
+            value ^= right
+        return value, at
+
+    def both(at: int, row: dict[str, int]) -> tuple[int, int]:
+        value, at = single(at, row)
+        while at < len(tokens) and tokens[at] not in ")|+^":
+            right, at = single(at + (tokens[at] in "&*"), row)  # a blank means and, too
+            value &= right
+        return value, at
+
+    def single(at: int, row: dict[str, int]) -> tuple[int, int]:
+        token = tokens[at]
+        if token == "!":
+            value, at = single(at + 1, row)
+            return 1 - value, at
+        if token == "(":
+            value, at = either(at + 1, row)
+            at += 1
+        else:
+            value, at = (int(token) if token in "01" else row[token]), at + 1
+        while at < len(tokens) and tokens[at] == "'":
+            value, at = 1 - value, at + 1
+        return value, at
+
+    return lambda row: either(0, row)[0]

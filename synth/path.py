@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ABC's report of the longest path, with names that the hardware knows.
+
+ABC sees the logic between flip-flops: neither clock-to-output nor setup, no wires.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ahasd.gen.yosys import YosysError
+
+_DELAY = re.compile(r"^ABC: WireLoad = .*?Delay =\s*([\d.]+) ps", re.MULTILINE)
+_STEP = re.compile(
+    r"^ABC: Path\s*\d+ --\s*\d+ :\s*\d+\s+\d+ (?P<cell>\S+).*?Df =\s*(?P<at>[\d.]+)", re.MULTILINE
+)
+_ENDS = re.compile(
+    r"^ABC: Start-point = \w+ \((?P<start>.*?)\)\.  End-point = \w+ \((?P<end>.*?)\)\.",
+    re.MULTILINE,
+)
+
+
+def read(log: str, netlist: Mapping[str, Any], states: Mapping[str, str]) -> dict[str, Any]:
+    """Return the longest path that ABC reports.
+
+    Parameters
+    ----------
+    log
+        What Yosys printed.
+    netlist
+        The mapped module, in the form of Yosys' `write_json`.
+    states
+        Output pins of the library's flip-flops and latches.
+
+    Returns
+    -------
+    dict
+        `delay_ps`; `start` and `end`, registers or ports; `cells` on the way, with the time after
+        each, ps.
+
+    Raises
+    ------
+    YosysError
+        There is no report.
+    """
+    delay, ends = _DELAY.search(log), _ENDS.search(log)
+    if delay is None:
+        raise YosysError("ABC reported no delay")
+    steps = [(step["cell"], float(step["at"])) for step in _STEP.finditer(log)]
+    names = _Names(netlist, states)
+    return {
+        "delay_ps": float(delay[1]),
+        "start": names.of(ends["start"]) if ends else "",
+        "end": names.of(ends["end"]) if ends else "",
+        "cells": [{"cell": cell, "at_ps": at} for cell, at in steps if cell != "pi"],
+    }
+
+
+class _Names:
+    """Registers and ports behind the nets of a netlist."""
+
+    def __init__(self, netlist: Mapping[str, Any], states: Mapping[str, str]) -> None:
+        self._bits: dict[str, list[Any]] = {}
+        self._public: dict[Any, str] = {}
+        for name, net in netlist["netnames"].items():
+            self._bits[name] = net["bits"]
+            if not net["hide_name"]:
+                for i, bit in enumerate(net["bits"]):
+                    shown = f"{name}[{i}]" if len(net["bits"]) > 1 else name
+                    best = self._public.get(bit, shown)
+                    self._public[bit] = min(best, shown, key=lambda text: (text.count("."), text))
+        self._next: dict[Any, Any] = {}
+        for cell in netlist["cells"].values():
+            output = states.get(cell["type"])
+            if output is not None:
+                pins = cell["connections"]
+                for pin, bits in pins.items():
+                    if pin != output:
+                        self._next.setdefault(bits[0], pins[output][0])
+
+    def of(self, told: str) -> str:
+        r"""Return the register or port of a net as ABC names it, `\name [2]`."""
+        name, _, index = told.removesuffix("]").partition(" [")
+        bits = self._bits.get(name.removeprefix("\\"), [])
+        place = int(index) if index else 0
+        if place >= len(bits):
+            return told
+        bit = bits[place]
+        after = self._next.get(bit)
+        if after is not None and bit not in self._public and after in self._public:
+            return self._public[after]
+        return self._public.get(bit, told)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of synthesis as tables: header and rows of text, for terminal and pages alike."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ahasd.synth.memories import MACROS
+from ahasd.synth.nodes import CLAIM_PERCENT, DIES, PAPER_MM2
+from ahasd.synth.silicon import CONVERSIONS, shares_percent, silicon_mm2, verdict
+
+
+class TextTable(NamedTuple):
+    """A table; the first `texts` columns are words, the others figures."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    texts: int = 1
+    note: str = ""
+
+
+def span(low: float, high: float, digits: int = 3) -> str:
+    """Return a range as text, a single figure if both ends look alike."""
+    left, right = f"{low:.{digits}f}", f"{high:.{digits}f}"
+    return left if left == right else f"{left}-{right}"
+
+
+def label(row: dict[str, Any]) -> str:
+    """Return a row's unit, with what was changed."""
+    changes = " ".join(f"{key}={value}" for key, value in row["overrides"].items())
+    return f"{row['unit']} {changes}".strip()
+
+
+def area_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return units with their gates, memories and area by conversion."""
+    shown = []
+    for row in rows:
+        paper = PAPER_MM2.get(row["unit"]) if not row["overrides"] else None
+        shown.append(
+            (
+                label(row),
+                f"{row['ge'] / 1000:.2f}",
+                f"{row['flops']:,}",
+                f"{sum(memory['bits'] for memory in row['memory']):,}",
+                *(
+                    span(*(1000 * mm2 for mm2 in row["silicon_mm2"][conversion]), digits=1)
+                    for conversion in CONVERSIONS
+                ),
+                "-" if paper is None else f"{1000 * paper:.0f}",
+            )
+        )
+    header = ("unit", "kGE", "flip-flops", "memory bits", "logic", "DRAM", "x10", "`paper`")
+    kinds = sorted({row["memories"] for row in rows})
+    note = f"Areas in 1000 um2: {', '.join(CONVERSIONS.values())}. Memories as {', '.join(kinds)}."
+    return TextTable("Area", header, shown, note=note)
+
+
+def memory_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return every memory, with what it became and why not what was asked for."""
+    shown = [
+        (
+            label(row),
+            memory["name"],
+            memory["as"],
+            memory["why"] or "-",
+            f"{memory['words']:,} x {memory['width']}",
+            f"{memory['bits']:,}",
+        )
+        for row in rows
+        for memory in row["memory"]
+    ]
+    return TextTable("Memories", ("unit", "memory", "as", "because", "size", "bits"), shown, 4)
+
+
+def parts_table(row: dict[str, Any]) -> TextTable:
+    """Return the parts of a unit; with kept boundaries they add up to a little more than it has."""
+    whole = sum(row["parts"].values())
+    shown = [
+        (part, f"{ge / 1000:.2f}", f"{ge / whole:.1%}")
+        for part, ge in sorted(row["parts"].items(), key=lambda item: -item[1])
+    ]
+    note = f"Together {whole / 1000:.2f} kGE; without boundaries {row['ge'] / 1000:.2f} kGE."
+    return TextTable(f"Parts of {label(row)}", ("part", "kGE", "share"), shown, note=note)
+
+
+def whole(rows: Sequence[dict[str, Any]]) -> tuple[float, int, str]:
+    """Return gates and macro bits of all that a rank needs, and what that is.
+
+    That is the top and, as far as there is one, the attention unit.
+    """
+    counted = [row for row in rows if row["unit"] in ("ahasd", "aau") and not row["overrides"]]
+    names = " + ".join(row["unit"] for row in counted)
+    missing = "" if any(row["unit"] == "aau" for row in counted) else ", without the AAU"
+    return (
+        sum(row["ge"] for row in counted),
+        sum(row["macro_bits"] for row in counted),
+        f"{names}{missing}",
+    )
+
+
+def die_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return what all of it is of dies and ranks, by conversion, with the verdict on the claim."""
+    ge, macro_bits, what = whole(rows)
+    shares = shares_percent(silicon_mm2(ge, macro_bits))
+    shown = [
+        (
+            f"{die.name}, {die.mm2:g} mm2" if "mm2" not in die.name else die.name,
+            *(
+                f"{span(*share['of_die'], digits=2)} / {span(*share['of_rank'], digits=2)}"
+                f" {verdict(share['of_die'])}"
+                for share in shares
+                if share["die"] == die.name
+            ),
+        )
+        for die in DIES
+    ]
+    header = ("% of a die / of a rank", *CONVERSIONS.values())
+    note = f"{what}: {ge / 1000:.1f} kGE. Claim: below {CLAIM_PERCENT:g} % of the die."
+    return TextTable("Of a DRAM die", header, shown, note=note)
+
+
+def verdict_line(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the verdict on the paper's claim in a sentence."""
+    ge, macro_bits, what = whole(rows)
+    told = []
+    for conversion, mm2 in silicon_mm2(ge, macro_bits).items():
+        found = {die.name: verdict([100 * x / die.mm2 for x in mm2]) for die in DIES}
+        kinds = sorted(set(found.values()))
+        told.append(
+            f"{CONVERSIONS[conversion]}: {kinds[0]} on every die"
+            if len(kinds) == 1
+            else f"{CONVERSIONS[conversion]}: "
+            + "; ".join(
+                f"{kind} on {', '.join(die for die, each in found.items() if each == kind)}"
+                for kind in kinds
+            )
+        )
+    macros = f" and {macro_bits:,} bits in {MACROS}" if macro_bits else ""
+    return (
+        f"Below {CLAIM_PERCENT:g} % of the DRAM die ({what}, {ge / 1000:.1f} kGE{macros})? "
+        + ". ".join(text[0].upper() + text[1:] for text in told)
+        + f". `paper`: {PAPER_MM2['total']:.2f} mm2 with the AAU, 2.68 %."
+    )
+
+
+def timing_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return units with the delay of their longest path, in the library's time and at 28 nm."""
+    shown = []
+    for row in rows:
+        sta = row.get("sta")
+        shown.append(
+            (
+                label(row),
+                f"{len(row['path']['cells'])}",
+                f"{row['path']['delay_ps']:.0f}",
+                "-" if sta is None else f"{sta['delay_ps']:.0f}",
+                f"{row['library_period_ps']}",
+                span(*row["scaled_ps"], digits=0),
+                "-" if sta is None else span(*sta["scaled_ps"], digits=0),
+                f"{row['period_ps']}",
+                judged(row),
+            )
+        )
+    header = ("unit", "cells", "ABC", "STA", "clock", "ABC 28", "STA 28", "clock 28", "clock is")
+    note = (
+        "ps, in the library's time and scaled to 28 nm. ABC: logic between registers; STA: OpenSTA,"
+        " with clock-to-output and setup. No wires in either."
+    )
+    return TextTable("Timing", header, shown, note=note)
+
+
+def path_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return where the longest paths begin and end."""
+    shown = []
+    for row in rows:
+        for tool, path in (("ABC", row["path"]), ("OpenSTA", row.get("sta"))):
+            if path is not None:
+                shown.append((label(row), tool, path["start"], path["end"]))
+    return TextTable("Longest paths", ("unit", "by", "from", "to"), shown, 4)
+
+
+def judged(row: dict[str, Any]) -> str:
+    """Tell whether the clock is kept: by OpenSTA where it ran; ABC alone can only exclude it."""
+    sta = row.get("sta")
+    low, high = row["scaled_ps"] if sta is None else sta["scaled_ps"]
+    if low > row["period_ps"]:
+        return "missed"
+    if high > row["period_ps"]:
+        return "open"
+    return "met" if sta is not None else "not excluded"
