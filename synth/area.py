@@ -12,7 +12,7 @@ from ahasd.synth.memories import FLOPS, MACROS
 from ahasd.synth.nodes import NODES, REFERENCE_NM
 from ahasd.synth.passes import tools
 from ahasd.synth.silicon import shares_percent, silicon_mm2
-from ahasd.synth.timing import library_period_ps
+from ahasd.synth.timing import library_clocks_ps
 
 DIGITS = 6
 """Of the derived figures in a record; more would be noise of floating point."""
@@ -53,7 +53,7 @@ def area(
     unit, params = find(name, configuration, dict(overrides or {}))
     module = f"ahasd_{name}"
     text = design(unit.load_hardware()(params), module)
-    period_ps = library_period_ps(unit.domains, library)
+    clocks = library_clocks_ps(unit.domains, library)
 
     def request(parts: bool) -> Request:
         return Request(
@@ -61,7 +61,7 @@ def area(
             design=text,
             library=library,
             memories=memories,
-            period_ps=period_ps,
+            clocks_ps=clocks,
             parts=parts,
         )
 

@@ -17,7 +17,7 @@ from amaranth.lib import wiring
 from ahasd import UserError
 from ahasd.gen.cache import cache_folder
 from ahasd.gen.yosys import YosysError
-from ahasd.synth import memories, passes, path
+from ahasd.synth import memories, passes, path, sta
 from ahasd.synth.library import UNUSED, Library
 
 _FLOP = re.compile(r"\$_(S|A|AL)?DFF")
@@ -38,8 +38,9 @@ class Request:
         Cells.
     memories
         One of `ahasd.synth.memories.CHOICES`.
-    period_ps
-        What the mapper works towards, in the library's own time; None where delays mean nothing.
+    clocks_ps
+        Period by clock domain in the library's own time; the mapper works towards the shortest.
+        Empty where delays mean nothing.
     parts
         Keep the boundaries of the top's own submodules, so that each has its area.
     """
@@ -48,13 +49,13 @@ class Request:
     design: str = field(repr=False)
     library: Library = field(repr=False)
     memories: str = memories.FLOPS
-    period_ps: int | None = None
+    clocks_ps: Mapping[str, int] = field(default_factory=dict)
     parts: bool = False
 
     @property
     def timed(self) -> bool:
         """Whether there is a longest path: there is none across kept boundaries."""
-        return self.period_ps is not None and not self.parts
+        return bool(self.clocks_ps) and not self.parts
 
     @property
     def design_sha256(self) -> str:
@@ -90,7 +91,8 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         - flops, latches: bits of state
         - memories: name, words, width, bits, what each became and why
         - parts: with `parts`, area by submodule, and `own` for what is in none
-        - timing: of a design without kept boundaries, with a period: see `ahasd.synth.path.read`
+        - timing: of a design without kept boundaries, with clocks: see `ahasd.synth.path.read`
+        - sta: likewise, where OpenSTA is installed: see `ahasd.synth.sta.read`
 
     Raises
     ------
@@ -111,10 +113,11 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         request.library.sha256,
         json.dumps([analysis, _mapping(request, ["cells.lib"]), request.memories, request.parts]),
         json.dumps(memories.FILES),
-        json.dumps(passes.tools()),
-        Path(__file__).read_text(encoding="utf-8"),
-        Path(path.__file__).read_text(encoding="utf-8"),
-        Path(memories.__file__).read_text(encoding="utf-8"),
+        json.dumps([passes.tools(), dict(request.clocks_ps), sta.installed()]),
+        *(
+            Path(each).read_text(encoding="utf-8")
+            for each in (__file__, memories.__file__, path.__file__, sta.__file__)
+        ),
     ):
         digest.update(text.encode() + b"\0")
     entry = cache_folder() / "synth" / f"{request.module}-{digest.hexdigest()[:32]}.json"
@@ -146,7 +149,8 @@ def _mapping(request: Request, files: list[str]) -> list[str]:
     """Return the commands from a design without processes to cells and their statistics."""
     cells = " ".join(f"-liberty {file}" for file in files)
     unused = " ".join(f"-dont_use {pattern}" for pattern in UNUSED)
-    aim = "" if request.period_ps is None else f" -constr limits.txt -D {request.period_ps}"
+    clocks = request.clocks_ps
+    aim = f" -constr limits.txt -D {min(clocks.values())}" if clocks else ""
     return [
         f"synth -noabc -run coarse: -top {request.module}",
         "tee -q -o generic.json stat -json",
@@ -175,7 +179,9 @@ def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
     replaced = memories.commands(held, request.memories)
     if replaced:
         script = ["read_verilog -lib black_box.v", *analysis, "memory_collect", *replaced]
-    log = passes.run([*script, *_mapping(request, files)], folder)
+    timed_again = request.timed and bool(sta.installed())
+    script += [*_mapping(request, files), *(sta.WRITE if timed_again else ())]
+    log = passes.run(script, folder)
 
     mapped = json.loads((folder / "mapped.json").read_text())
     generic = json.loads((folder / "generic.json").read_text())
@@ -195,6 +201,11 @@ def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
     if request.timed:
         netlist = json.loads((folder / "netlist.json").read_text())["modules"][request.module]
         result["timing"] = path.read(log, netlist, library.states)
+    if timed_again:
+        unit_ps = library.time_unit_ps
+        said = sta.run(folder, sta.script(request.module, files, request.clocks_ps, unit_ps))
+        netlist = json.loads((folder / "sta.json").read_text())["modules"][request.module]
+        result["sta"] = sta.read(said, netlist, library.states, request.clocks_ps, unit_ps)
     return result
 
 

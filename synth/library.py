@@ -28,6 +28,7 @@ _STATE = re.compile(r"\b(ff|latch|ff_bank|latch_bank|statetable)\s*\(")
 _PIN = re.compile(r"\bpin\s*\(\s*\"?(\w+)")
 _CAPACITANCE = re.compile(r"\bcapacitance\s*:\s*\"?([\d.eE+-]+)")
 _LOAD_UNIT = re.compile(r"capacitive_load_unit\s*\(\s*\"?([\d.eE+-]+)\"?\s*,\s*\"?([pf]f)", re.I)
+_TIME_UNIT = re.compile(r"\btime_unit\s*:\s*\"?([\d.]+)\s*([pn])s", re.I)
 _LIBRARY = re.compile(r"^\s*library\s*\(\s*\"?([\w.\-]+)", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
@@ -52,6 +53,8 @@ class Library:
         The smallest buffer, which drives inputs.
     load_ff
         What loads an output: four inverters, fF.
+    time_unit_ps
+        Unit of its times, ps.
     states
         Output pin of every flip-flop and latch, the first of two.
     """
@@ -63,6 +66,7 @@ class Library:
     nand2_area: float
     buffer: str
     load_ff: float
+    time_unit_ps: float
     states: Mapping[str, str]
 
     @property
@@ -158,6 +162,7 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
     if smallest["nand2"][0] <= 0:
         raise UserError(f"{where}: the area of {smallest['nand2'][1]} must be above 0")
     label = name or called[1]
+    time = _TIME_UNIT.search(bare[0])
     nodes = [nm for part, nm in NODES_NM.items() if part in label.lower()]
     return Library(
         name=label,
@@ -167,6 +172,7 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
         nand2_area=smallest["nand2"][0],
         buffer=smallest["buffer"][1],
         load_ff=round(4 * smallest["inverter"][2], 3),
+        time_unit_ps=float(time[1]) * (1000 if time[2].lower() == "n" else 1) if time else 1000.0,
         states=states,
     )
 

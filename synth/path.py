@@ -47,7 +47,7 @@ def read(log: str, netlist: Mapping[str, Any], states: Mapping[str, str]) -> dic
     if delay is None:
         raise YosysError("ABC reported no delay")
     steps = [(step["cell"], float(step["at"])) for step in _STEP.finditer(log)]
-    names = _Names(netlist, states)
+    names = Names(netlist, states)
     return {
         "delay_ps": float(delay[1]),
         "start": names.of(ends["start"]) if ends else "",
@@ -56,7 +56,7 @@ def read(log: str, netlist: Mapping[str, Any], states: Mapping[str, str]) -> dic
     }
 
 
-class _Names:
+class Names:
     """Registers and ports behind the nets of a netlist."""
 
     def __init__(self, netlist: Mapping[str, Any], states: Mapping[str, str]) -> None:
@@ -70,10 +70,12 @@ class _Names:
                     best = self._public.get(bit, shown)
                     self._public[bit] = min(best, shown, key=lambda text: (text.count("."), text))
         self._next: dict[Any, Any] = {}
-        for cell in netlist["cells"].values():
+        self._registers: dict[str, Any] = {}
+        for name, cell in netlist["cells"].items():
             output = states.get(cell["type"])
             if output is not None:
                 pins = cell["connections"]
+                self._registers[name] = pins[output][0]
                 for pin, bits in pins.items():
                     if pin != output:
                         self._next.setdefault(bits[0], pins[output][0])
@@ -90,3 +92,7 @@ class _Names:
         if after is not None and bit not in self._public and after in self._public:
             return self._public[after]
         return self._public.get(bit, told)
+
+    def register(self, cell: str) -> str:
+        """Return the register whose flip-flop is a cell; its port or the cell itself if none."""
+        return self._public.get(self._registers.get(cell), cell)

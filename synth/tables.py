@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of synthesis as tables: header and rows of text, for terminal and pages alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ahasd.synth.memories import MACROS
@@ -145,46 +145,46 @@ def verdict_line(rows: Sequence[dict[str, Any]]) -> str:
 
 def timing_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     """Return units with the delay of their longest path, in the library's time and at 28 nm."""
-    shown = []
-    for row in rows:
-        sta = row.get("sta")
-        shown.append(
-            (
-                label(row),
-                f"{len(row['path']['cells'])}",
-                f"{row['path']['delay_ps']:.0f}",
-                "-" if sta is None else f"{sta['delay_ps']:.0f}",
-                f"{row['library_period_ps']}",
-                span(*row["scaled_ps"], digits=0),
-                "-" if sta is None else span(*sta["scaled_ps"], digits=0),
-                f"{row['period_ps']}",
-                judged(row),
-            )
+    shown = [
+        (
+            label(row),
+            tool,
+            path["clock"],
+            f"{path['delay_ps']:.0f}",
+            f"{row['library_clocks_ps'][path['clock']]}",
+            span(*path["scaled_ps"], digits=0),
+            f"{row['clocks_ps'][path['clock']]}",
+            judged(row, path),
         )
-    header = ("unit", "cells", "ABC", "STA", "clock", "ABC 28", "STA 28", "clock 28", "clock is")
+        for row, tool, path in _paths(rows)
+    ]
+    header = ("unit", "by", "clock", "ps", "of", "at 28 nm, ps", "of", "clock is")
     note = (
-        "ps, in the library's time and scaled to 28 nm. ABC: logic between registers; STA: OpenSTA,"
-        " with clock-to-output and setup. No wires in either."
+        "ABC: logic between registers, neither clock-to-output nor setup, against the fastest"
+        " clock. OpenSTA: register to register, with both. No wires in either."
     )
-    return TextTable("Timing", header, shown, note=note)
+    return TextTable("Timing", header, shown, 3, note)
+
+
+def _paths(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+    for row in rows:
+        for key, tool in (("path", "ABC"), ("sta", "OpenSTA")):
+            if key in row:
+                yield row, tool, row[key]
 
 
 def path_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     """Return where the longest paths begin and end."""
-    shown = []
-    for row in rows:
-        for tool, path in (("ABC", row["path"]), ("OpenSTA", row.get("sta"))):
-            if path is not None:
-                shown.append((label(row), tool, path["start"], path["end"]))
+    shown = [(label(row), tool, path["start"], path["end"]) for row, tool, path in _paths(rows)]
     return TextTable("Longest paths", ("unit", "by", "from", "to"), shown, 4)
 
 
-def judged(row: dict[str, Any]) -> str:
-    """Tell whether the clock is kept: by OpenSTA where it ran; ABC alone can only exclude it."""
-    sta = row.get("sta")
-    low, high = row["scaled_ps"] if sta is None else sta["scaled_ps"]
-    if low > row["period_ps"]:
+def judged(row: dict[str, Any], path: dict[str, Any]) -> str:
+    """Tell whether a path keeps its clock; ABC, which sees less, can only exclude that."""
+    low, high = path["scaled_ps"]
+    period_ps = row["clocks_ps"][path["clock"]]
+    if low > period_ps:
         return "missed"
-    if high > row["period_ps"]:
+    if high > period_ps:
         return "open"
-    return "met" if sta is not None else "not excluded"
+    return "met" if path is row.get("sta") else "not excluded"

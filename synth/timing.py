@@ -7,6 +7,7 @@ from typing import Any
 
 from ahasd import UserError
 from ahasd.gen.manifest import find
+from ahasd.synth import sta
 from ahasd.synth.flow import Request, design, synthesise
 from ahasd.synth.library import Library
 from ahasd.synth.memories import FLOPS
@@ -17,20 +18,16 @@ PERIOD_PS = {"pim": 1250, "npu": 1000}
 """Clock periods at the reference node: 800 MHz and 1 GHz."""
 
 
-def period_ps(domains: Sequence[str]) -> int:
-    """Return the period that a unit must keep everywhere: that of its fastest clock."""
-    return min(PERIOD_PS[domain] for domain in domains)
+def library_clocks_ps(domains: Sequence[str], library: Library) -> dict[str, int]:
+    """Return the period of every clock in a library's time, by the slower end of the scaling.
 
-
-def library_period_ps(domains: Sequence[str], library: Library) -> int | None:
-    """Return the same in the time of a library, by the slower end of the scaling.
-
-    None if the library has no times. One of an unknown node is taken as it is.
+    Empty if the library has no times. One of an unknown node is taken as it is.
     """
     if not library.timed:
-        return None
+        return {}
     node = NODES.get(library.node_nm or 0)
-    return round(period_ps(domains) / (node.delay.high if node else 1.0))
+    factor = node.delay.high if node else 1.0
+    return {domain: round(PERIOD_PS[domain] / factor) for domain in domains}
 
 
 def timing(
@@ -54,8 +51,8 @@ def timing(
         As `ahasd.synth.flow.synthesise`.
     """
     unit, params = find(name, configuration, dict(overrides or {}))
-    aim = library_period_ps(unit.domains, library)
-    if aim is None:
+    clocks = library_clocks_ps(unit.domains, library)
+    if not clocks:
         raise UserError(
             f"library {library.name} has placeholders for delays; take --library osu018"
             " (apt-get install qflow-tech-osu018) or files of your own, --liberty PATH"
@@ -66,24 +63,34 @@ def timing(
         design=design(unit.load_hardware()(params), module),
         library=library,
         memories=memories,
-        period_ps=aim,
+        clocks_ps=clocks,
     )
-    path = synthesise(request, cached=cached)["timing"]
+    result = synthesise(request, cached=cached)
     node = NODES.get(library.node_nm or 0)
     scale = (node.delay.low, node.delay.high) if node else (1.0, 1.0)
-    return {
+
+    def scaled(delay_ps: float) -> list[float]:
+        return [round(delay_ps * factor, 1) for factor in scale]
+
+    path, again = result["timing"], result.get("sta")
+    fastest = min(clocks, key=lambda domain: clocks[domain])
+    row = {
         "unit": name,
         "configuration": configuration,
         "overrides": dict(sorted((overrides or {}).items())),
         "memories": memories,
         "parameters": asdict(params),
-        "clocks": list(unit.domains),
-        "period_ps": period_ps(unit.domains),
-        "library_period_ps": aim,
-        "path": path,
-        "scaled_ps": [round(path["delay_ps"] * factor, 1) for factor in scale],
+        "clocks_ps": {domain: PERIOD_PS[domain] for domain in unit.domains},
+        "library_clocks_ps": clocks,
+        # ABC knows no clocks: its path is held against the fastest.
+        "path": {"clock": fastest, **path, "scaled_ps": scaled(path["delay_ps"])},
+    }
+    if again is not None:
+        row["sta"] = {**again, "scaled_ps": scaled(again["delay_ps"])}
+    versions = tools() | ({"opensta": sta.installed()} if again is not None else {})
+    return row | {
         "library": {"name": library.name, "sha256": library.sha256, "node_nm": library.node_nm},
         "design_sha256": request.design_sha256,
         "source_sha256": unit.source_sha256(),
-        "tools": tools(),
+        "tools": versions,
     }
