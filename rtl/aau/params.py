@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the AAU and its cycles by formula, until there is hardware to measure.
-
-An operation reads its vector in beats of one element a lane. Softmax and the normalisations read it
-twice: for the maximum and sum, or the moments, and again for the results. SiLU and GELU need a
-reciprocal for each element, and lanes share reciprocal units in fours.
-"""
+"""Parameters of the AAU, and the cycles by formula with which the system model calculates."""
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from ahasd.rtl.aau.numerics import Numerics
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
 
 
 class Operation(enum.Enum):
-    """What a vector goes through."""
+    """What a vector goes through, as the system model names it."""
 
     LAYERNORM = "layernorm"
     RMSNORM = "rmsnorm"
@@ -50,7 +48,15 @@ class AauParams:
     Parameters
     ----------
     lanes
-        Elements taken in a cycle, a power of two.
+        Elements taken in a beat, a power of two.
+    length_width
+        Bits of a row's length.
+    index_width
+        Bits of an element's place in a row, which may be a part of a longer one.
+    imports_width
+        Bits of the number of states that a command merges.
+    numerics
+        How precisely it calculates.
 
     Raises
     ------
@@ -59,13 +65,61 @@ class AauParams:
     """
 
     lanes: int = 16
+    length_width: int = 18
+    index_width: int = 24
+    imports_width: int = 8
+    numerics: Numerics = field(default_factory=Numerics)
 
     timing = "formula"
     """Where `cycles` come from, for reports."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.lanes <= 64 or self.lanes & (self.lanes - 1):
-            raise ValueError(f"lanes must be a power of two in 1..64, not {self.lanes}")
+        if not 1 <= self.lanes <= 32 or self.lanes & (self.lanes - 1):
+            raise ValueError(f"lanes must be a power of two in 1..32, not {self.lanes}")
+        for name, low, high in (
+            ("length_width", 1, 20),
+            ("index_width", self.length_width, 32),
+            ("imports_width", 1, 8),
+        ):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ValueError(f"{name} must be in {low}..{high}, not {value}")
+        low, high = self.numerics.fraction_width + 2, self.numerics.mantissa_width + 3
+        if not low <= self.numerics.guard_width <= high:
+            raise ValueError(
+                "numerics.guard_width must be in fraction_width + 2 .. mantissa_width + 3, that is"
+                f" {low}..{high}, not {self.numerics.guard_width}"
+            )
+
+    @property
+    def length_max(self) -> int:
+        """Longest row."""
+        return (1 << self.length_width) - 1
+
+    @property
+    def sum_fraction_width(self) -> int:
+        """Bits behind the point of the sums of a row."""
+        return self.numerics.term_width - 1
+
+    @property
+    def a_width(self) -> int:
+        """Bits of the first sum, with its sign: elements are below 2."""
+        return self.sum_fraction_width + 2 + self.count_width
+
+    @property
+    def b_width(self) -> int:
+        """Bits of the second sum: elements are below 4."""
+        return self.sum_fraction_width + 2 + self.count_width
+
+    @property
+    def count_width(self) -> int:
+        """Bits of the number of elements of a row and of the parts that are merged."""
+        return self.length_width + 1
+
+    @property
+    def reference_width(self) -> int:
+        """Bits of what the sums of a row are relative to."""
+        return max(self.numerics.scaled_width, EXPONENT_WIDTH)
 
     def cycles(self, operation: Operation, length: int) -> int:
         """Return the cycles from the first element of a vector in to the last result out.

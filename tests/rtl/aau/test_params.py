@@ -3,6 +3,8 @@
 
 import pytest
 
+from ahasd.rtl.aau.encodings import Command, Op, State, constant_code, constant_value
+from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.params import AauParams, Operation
 
 
@@ -38,9 +40,9 @@ def test_until_there_is_hardware_the_cycles_are_said_to_be_a_formula():
     assert AauParams().timing == "formula"
 
 
-@pytest.mark.parametrize("lanes", [0, 3, 128, -16])
+@pytest.mark.parametrize("lanes", [0, 3, 64, -16])
 def test_lanes_that_are_no_power_of_two_in_range_are_refused(lanes):
-    with pytest.raises(ValueError, match=f"power of two in 1..64, not {lanes}"):
+    with pytest.raises(ValueError, match=f"power of two in 1..32, not {lanes}"):
         AauParams(lanes=lanes)
 
 
@@ -48,3 +50,44 @@ def test_lanes_that_are_no_power_of_two_in_range_are_refused(lanes):
 def test_an_empty_vector_is_refused(length):
     with pytest.raises(ValueError, match=f"length must be at least 1, not {length}"):
         AauParams().cycles(Operation.ADD, length)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"length_width": 21}, "length_width must be in 1..20, not 21"),
+        ({"index_width": 17}, "index_width must be in 18..32, not 17"),
+        ({"imports_width": 0}, "imports_width must be in 1..8, not 0"),
+        ({"numerics": Numerics(guard_width=11)}, r"guard_width must .* 12..19, not 11"),
+        ({"numerics": Numerics(guard_width=20)}, r"guard_width must .* 12..19, not 20"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        AauParams(**changes)
+
+
+@pytest.mark.parametrize("numerics", VARIANTS.values(), ids=VARIANTS)
+def test_a_state_takes_at_most_32_bytes(numerics):
+    # Rows of up to 2^18 elements, so that a vocabulary of 256,000 fits.
+    params = AauParams(numerics=numerics)
+    assert sum(abs(width) for width in State.widths(params).values()) <= 256
+    assert params.length_max >= 256_000
+
+
+def test_payloads_come_back_from_the_wires_as_they_were():
+    params = AauParams()
+    command = Command(op=Op.GELU, length=99, shift=-5, first_index=7, k2=0xDEADBEEF, applies=0)
+    assert Command.unpack(command.pack(params), params) == command
+    assert command.pack(params) & 0xF == Op.GELU
+    assert command.pack(params) >> 4 & params.length_max == 99
+    state = State(
+        reference=-3, a=-4, b=5, count=6, key=-7, index=8, seen=1, nan=0, positive=1, negative=0
+    )
+    assert State.unpack(state.pack(params), params) == state
+
+
+def test_constants_are_in_ieee_single_precision():
+    assert constant_code(1.0) == 0x3F800000
+    assert constant_code(-0.5) == 0xBF000000
+    assert constant_value(0x3FB504F3) == pytest.approx(2**0.5, rel=1e-7)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bit-exact model of a row's state: what one pass keeps of a row, and how parts of one are merged.
+
+Sums are relative to a reference that only rises: the largest element so far, or the largest
+exponent. When it rises, sums are shifted. What falls out is less than one unit of the last place.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ahasd.rtl.aau.encodings import KEY_WIDTH, MOMENTS, POWERS, Op, State
+from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.primitives.exp2.golden import exp2
+from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.integers import Ints
+from ahasd.rtl.aau.primitives.load.golden import Real
+from ahasd.rtl.aau.reals import product, real_width, scaled
+
+SHIFT_MAX = 63
+"""More than any sum has bits below what is above 0."""
+
+
+def order(codes: Ints, form: Format) -> Ints:
+    """Return the places of elements in the order of all; zeros and subnormal numbers are equal."""
+    if form.floating:
+        magnitude = codes & 0x7FFF
+        magnitude = np.where(magnitude >> form.fraction_width == 0, 0, magnitude)
+        return np.where(codes >> 15 & 1 == 1, -magnitude, magnitude)
+    half = 1 << (form.width - 1)
+    return (codes ^ half) - half
+
+
+def empty(params: AauParams) -> State:
+    """Return the state of no element."""
+    lowest = -(1 << (params.reference_width - 1))
+    key = -(1 << (KEY_WIDTH - 1))
+    return State(
+        reference=lowest, a=0, b=0, count=0, key=key, index=0, seen=0, nan=0, positive=0, negative=0
+    )
+
+
+def whole(reference: int, op: int, params: AauParams) -> int:
+    """Return what sums are relative to: of powers the whole number not below the reference."""
+    if op not in POWERS:
+        return reference
+    behind = params.numerics.fraction_width
+    return (reference + (1 << behind) - 1) >> behind
+
+
+def rebase(a: int, b: int, rise: int, op: int) -> tuple[int, int]:
+    """Return sums relative to a reference that is higher by `rise`."""
+    d = min(rise, SHIFT_MAX)
+    if op in POWERS:
+        return a >> d, (b + a * d) >> d
+    return a >> d, b >> min(2 * d, SHIFT_MAX)
+
+
+def merge(first: State, second: State, op: int, params: AauParams) -> State:
+    """Return the state of two parts of a row, of which the first comes first among equals."""
+    high, low = (first, second) if first.reference >= second.reference else (second, first)
+    rise = whole(high.reference, op, params) - whole(low.reference, op, params)
+    a, b = rebase(low.a, low.b, rise, op)
+    wins = second.seen and (
+        not first.seen
+        or second.key > first.key
+        or (second.key == first.key and second.index < first.index)
+    )
+    top = second if wins else first
+    return State(
+        reference=high.reference,
+        a=wrap(high.a + a, params.a_width),
+        b=(high.b + b) & ((1 << params.b_width) - 1),
+        count=(first.count + second.count) & ((1 << params.count_width) - 1),
+        key=top.key,
+        index=top.index,
+        seen=first.seen | second.seen,
+        nan=first.nan | second.nan,
+        positive=first.positive | second.positive,
+        negative=first.negative | second.negative,
+    )
+
+
+def wrap(value: int, width: int) -> int:
+    """Return the low bits of a value as a signed number."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def reduce(
+    state: State,
+    codes: Ints,
+    form: Format,
+    elements: Real,
+    factor: Real,
+    op: int,
+    first_index: int,
+    params: AauParams,
+) -> State:
+    """Return a state that goes on over a row.
+
+    Parameters
+    ----------
+    state
+        What was there before.
+    codes, form, elements
+        The row, as it came and as numbers.
+    factor
+        Constant by which elements are multiplied before powers are taken.
+    op, first_index
+        As in the command.
+    """
+    numerics, lanes = params.numerics, params.lanes
+    masked = elements.infinite & elements.sign
+    sound = (masked | elements.nan) == 0
+    state = _largest(state, order(codes, form), sound, first_index, params)
+    state = replace(
+        state,
+        count=(state.count + len(codes)) & ((1 << params.count_width) - 1),
+        seen=state.seen | int(sound.any()),
+        nan=state.nan | int(elements.nan.any()),
+        positive=state.positive | int((elements.infinite & (elements.sign ^ 1)).any()),
+        negative=state.negative | int(masked.any()),
+    )
+    if op not in POWERS | MOMENTS:
+        return state
+
+    beats = -(-len(codes) // lanes)
+    missing = beats * lanes - len(codes)
+
+    def by_beat(values: Ints, fill: int) -> Ints:
+        return np.concatenate([values, np.full(missing, fill, dtype=np.int64)]).reshape(-1, lanes)
+
+    width, behind = real_width(numerics), params.sum_fraction_width
+    lowest = -(1 << (params.reference_width - 1))
+    if op in POWERS:
+        height = by_beat(np.where(sound, scaled(product(elements, factor, width), numerics), 0), 0)
+        kept = by_beat(sound.astype(np.int64), 0)
+    else:
+        height = by_beat(elements.exponent, 0)
+        kept = by_beat(np.ones(len(codes), dtype=np.int64), 0)
+    highest = np.where(kept == 1, height, lowest).max(axis=1)
+    reference = np.maximum.accumulate(np.maximum(highest, state.reference))
+    if op in POWERS:
+        point = numerics.fraction_width
+        level = (reference + (1 << point) - 1) >> point
+        depth = np.where(kept == 1, (level[:, None] << point) - height, 0)
+        power = exp2(depth, numerics)
+        shift = np.minimum(power.shift, SHIFT_MAX)
+        mantissa = power.mantissa << (width - numerics.mantissa_width)
+        low = depth & ((1 << depth_factor_width(params)) - 1)
+        first = (mantissa << (behind - width + 1)) >> shift
+        second = ((mantissa * low) << (behind - width + 1 - point)) >> shift
+        second = second * (op == Op.STATISTICS)
+    else:
+        level = reference
+        down = np.minimum(reference[:, None] - height, SHIFT_MAX)
+        mantissa = by_beat(elements.mantissa, 0)
+        sign = by_beat(elements.sign, 0)
+        first = (mantissa << (behind - width + 1)) >> down
+        first = np.where(sign == 1, -first, first)
+        square = mantissa * mantissa
+        second = (square >> (2 * (width - 1) - behind)) >> np.minimum(2 * down, SHIFT_MAX)
+    firsts = np.where(kept == 1, first, 0).sum(axis=1)
+    seconds = np.where(kept == 1, second, 0).sum(axis=1)
+    a, b, base = state.a, state.b, whole(state.reference, op, params)
+    for beat in range(beats):
+        rise = int(level[beat]) - base
+        if rise:
+            a, b = rebase(a, b, rise, op)
+            base += rise
+        a = wrap(a + int(firsts[beat]), params.a_width)
+        b = (b + int(seconds[beat])) & ((1 << params.b_width) - 1)
+    return replace(state, reference=int(reference[-1]) if beats else state.reference, a=a, b=b)
+
+
+def depth_factor_width(params: AauParams) -> int:
+    """Return the bits of a depth that is a factor: those of larger depths have no power left."""
+    return params.numerics.fraction_width + 6
+
+
+def _largest(state: State, key: Ints, sound: Ints, first_index: int, params: AauParams) -> State:
+    """Return a state with the largest element; of equals the first of a beat, then by its index."""
+    lanes = params.lanes
+    missing = -len(key) % lanes
+    keys = np.append(np.where(sound, key, -(1 << KEY_WIDTH)), [-(1 << KEY_WIDTH)] * missing)
+    keys = keys.reshape(-1, lanes)
+    places = keys.argmax(axis=1)
+    best = keys.max(axis=1)
+    index = first_index + np.arange(len(keys)) * lanes + places & (1 << params.index_width) - 1
+    if not sound.any():
+        return state
+    found = int(best.max())
+    at = int(index[best == found].min())
+    if state.seen and (state.key > found or (state.key == found and state.index <= at)):
+        return state
+    return replace(state, key=found, index=at)

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a row in Amaranth: the largest of all lanes, their sums, and the merge of states."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ahasd.rtl.aau.encodings import KEY_WIDTH, Packed, State
+from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.primitives.pipeline import Registers, let, widen
+from ahasd.rtl.aau.reduction import SHIFT_MAX
+from ahasd.rtl.aau.schedule import REDUCE, SUM_AFTER, Op
+from ahasd.rtl.lib.tree import sum_tree
+
+
+def packed_layout(kind: type[Packed], params: AauParams) -> data.StructLayout:
+    """Return the shape of a payload."""
+    return data.StructLayout(
+        {
+            name: signed(-width) if width < 0 else width
+            for name, width in kind.widths(params).items()
+        }
+    )
+
+
+def _waits(op: Op) -> int:
+    """Return the cycles from a new reference to the sums that are relative to it."""
+    do = REDUCE[op]
+    assert do.align is not None
+    assert do.largest is not None
+    return do.align + SUM_AFTER - do.largest - 1
+
+
+class ReductionUnit(wiring.Component):
+    """Keep the state of a row.
+
+    Members
+    -------
+    enable : unsigned(1), in
+        The pipeline moves at the next edge.
+    clear : unsigned(1), in
+        Begin with no element.
+    powers, moments : unsigned(1), in
+        What is summed.
+    seconds : unsigned(1), in
+        There are second sums.
+    compare, raise_reference, sum : unsigned(1), in
+        Keys, heights and sums of a beat stand.
+    beat_index : unsigned(index_width), in
+        Place of the first of the keys.
+    length : unsigned(length_width), in
+        Elements that are counted with `count`.
+    count : unsigned(1), in
+        Count them.
+    imported : struct, in
+        A state to merge, with `take`.
+    take : unsigned(1), in
+        Merge it.
+    key, sound, nan, positive, negative : arrays, in
+        Order of every lane's element, and what it is.
+    height, height_valid : arrays, in
+        Scaled number or exponent of every lane's element.
+    first, second : arrays, in
+        What goes into the sums.
+    level : signed, out
+        What the last beat's sums are relative to.
+    state : struct, out
+        The row so far.
+    """
+
+    enable: Signal
+    clear: Signal
+    powers: Signal
+    moments: Signal
+    seconds: Signal
+    compare: Signal
+    raise_reference: Signal
+    sum: Signal
+    beat_index: Signal
+    length: Signal
+    count: Signal
+    take: Signal
+    sound: Signal
+    nan: Signal
+    positive: Signal
+    negative: Signal
+    height_valid: Signal
+    level: Signal
+    imported: data.View
+    key: data.View
+    height: data.View
+    first: data.View
+    second: data.View
+    state: data.View
+
+    def __init__(self, params: AauParams) -> None:
+        self.params = params
+        lanes, behind = params.lanes, params.sum_fraction_width
+        state = packed_layout(State, params)
+        super().__init__(
+            {
+                "enable": In(1),
+                "clear": In(1),
+                "powers": In(1),
+                "moments": In(1),
+                "seconds": In(1),
+                "compare": In(1),
+                "raise_reference": In(1),
+                "sum": In(1),
+                "beat_index": In(params.index_width),
+                "length": In(params.length_width),
+                "count": In(1),
+                "imported": In(state),
+                "take": In(1),
+                "key": In(data.ArrayLayout(signed(KEY_WIDTH), lanes)),
+                "sound": In(lanes),
+                "nan": In(lanes),
+                "positive": In(lanes),
+                "negative": In(lanes),
+                "height": In(data.ArrayLayout(signed(params.reference_width), lanes)),
+                "height_valid": In(lanes),
+                "first": In(data.ArrayLayout(signed(behind + 2), lanes)),
+                "second": In(data.ArrayLayout(behind + 2, lanes)),
+                "level": Out(signed(params.reference_width)),
+                "state": Out(state),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the module."""
+        m = Module()
+        self._largest(m)
+        self._sums(m)
+        return m
+
+    def _level(self, m: Module, reference: Value, name: str) -> Value:
+        """Return what sums relative to a reference really are relative to."""
+        behind = self.params.numerics.fraction_width
+        width = self.params.reference_width
+        up = widen(reference[:behind].any(), width - behind + 1)
+        above = widen(reference[behind:].as_signed(), width - behind + 1).as_unsigned() + up
+        above = widen(above[: width - behind + 1].as_signed(), width)
+        return let(m, Mux(self.powers, above, reference).as_signed(), name)
+
+    def _largest(self, m: Module) -> None:
+        """Build the comparison of keys, and what is noted of elements."""
+        params, state = self.params, self.state
+        keys: list[tuple[Value, Value, Value]] = []
+        for lane in range(params.lanes):
+            key, index = (
+                Signal(signed(KEY_WIDTH)),
+                Const(lane, max(1, (params.lanes - 1).bit_length())),
+            )
+            m.d.comb += key.eq(self.key[lane])
+            keys.append((self.sound[lane], key, index))
+        while len(keys) > 1:
+            nodes = []
+            for (some, key, index), (some_2, key_2, index_2) in zip(
+                keys[::2], keys[1::2], strict=True
+            ):
+                later = Signal()
+                m.d.comb += later.eq(some_2 & (~some | (key_2 > key)))
+                node, place = Signal.like(key), Signal(len(index))
+                m.d.comb += [node.eq(Mux(later, key_2, key)), place.eq(Mux(later, index_2, index))]
+                nodes.append((some | some_2, node, place))
+            keys = nodes
+        registers = Registers(m, self.enable)
+        (some, key, place) = keys[0]
+        came = Signal()
+        with m.If(self.enable):
+            m.d.pim += came.eq(some & self.compare)
+        key = registers.hold(key, name="best_key")
+        index = (self.beat_index + place)[: params.index_width]
+        index = registers.hold(index, name="best_index")
+        for flag in ("nan", "positive", "negative"):
+            seen = Signal(name=f"came_{flag}")
+            with m.If(self.enable):
+                m.d.pim += seen.eq(getattr(self, flag).any() & self.compare)
+            with m.If(self.take):
+                m.d.pim += state[flag].eq(state[flag] | self.imported[flag])
+            with m.Elif(self.enable & seen):
+                m.d.pim += state[flag].eq(1)
+            with m.If(self.clear):
+                m.d.pim += state[flag].eq(0)
+
+        new_key, new_index, new_some = (
+            Signal(signed(KEY_WIDTH)),
+            Signal(params.index_width),
+            Signal(),
+        )
+        with m.If(self.take):
+            m.d.comb += [
+                new_key.eq(self.imported.key),
+                new_index.eq(self.imported.index),
+                new_some.eq(self.imported.seen),
+            ]
+        with m.Else():
+            m.d.comb += [new_key.eq(key), new_index.eq(index), new_some.eq(came & self.enable)]
+        level = new_key == state.key
+        wins = ~state.seen | (new_key > state.key) | (level & (new_index < state.index))
+        with m.If(new_some):
+            m.d.pim += state.seen.eq(1)
+            with m.If(wins):
+                m.d.pim += [state.key.eq(new_key), state.index.eq(new_index)]
+        with m.If(self.take):
+            m.d.pim += state.count.eq(state.count + self.imported.count)
+        with m.If(self.count):
+            m.d.pim += state.count.eq(state.count + self.length)
+        with m.If(self.clear):
+            m.d.pim += [
+                state.seen.eq(0),
+                state.key.eq(-(1 << (KEY_WIDTH - 1))),
+                state.index.eq(0),
+                state.count.eq(0),
+            ]
+
+    def _sums(self, m: Module) -> None:
+        """Build the reference, the sums of a beat, and their merge into the state."""
+        params, state = self.params, self.state
+        registers = Registers(m, self.enable)
+        width = params.reference_width
+        lowest = -(1 << (width - 1))
+
+        heights: list[Value] = []
+        for lane in range(params.lanes):
+            height = Signal(signed(width))
+            m.d.comb += height.eq(Mux(self.height_valid[lane], self.height[lane], lowest))
+            heights.append(height)
+        while len(heights) > 1:
+            nodes = []
+            for left, right in zip(heights[::2], heights[1::2], strict=True):
+                node = Signal(signed(width))
+                m.d.comb += node.eq(Mux(right > left, right, left))
+                nodes.append(node)
+            heights = nodes
+        peak = Signal(signed(width))  # of all beats up to the one in the middle of the pipeline
+        with m.If(self.enable & self.raise_reference & (heights[0] > peak)):
+            m.d.pim += peak.eq(heights[0])
+        with m.If(self.take & (self.imported.reference > peak)):
+            m.d.pim += peak.eq(self.imported.reference)
+        with m.If(self.clear):
+            m.d.pim += peak.eq(lowest)
+        m.d.comb += self.level.eq(self._level(m, peak, "peak_level"))
+
+        peaks: list[Value] = [peak]
+        for i in range(_waits(Op.SOFTMAX)):
+            peaks.append(registers.hold(peaks[-1], name=f"peak_{i}"))
+        first = registers.hold(
+            sum_tree(
+                [widen(self.first[i], params.a_width).as_unsigned() for i in range(params.lanes)]
+            )[: params.a_width].as_signed(),
+            name="firsts",
+        )
+        second = registers.hold(
+            widen(sum_tree([self.second[i] for i in range(params.lanes)]), params.b_width),
+            name="seconds",
+        )
+
+        # Of the state and what is new the one with the lower reference is shifted.
+        layout = data.StructLayout(
+            {"reference": signed(width), "a": signed(params.a_width), "b": params.b_width}
+        )
+        new, old, high, low = (Signal(layout, name=name) for name in ("new", "old", "high", "low"))
+        with m.If(self.take):
+            m.d.comb += [
+                new.reference.eq(self.imported.reference),
+                new.a.eq(self.imported.a),
+                new.b.eq(self.imported.b),
+            ]
+        with m.Else():
+            m.d.comb += [
+                new.reference.eq(
+                    Mux(self.moments, peaks[_waits(Op.SUM)], peaks[_waits(Op.SOFTMAX)])
+                ),
+                new.a.eq(first),
+                new.b.eq(second & self.seconds.replicate(params.b_width)),
+            ]
+        m.d.comb += [
+            old.reference.eq(state.reference),
+            old.a.eq(state.a),
+            old.b.eq(state.b),
+        ]
+        swap = Signal()
+        m.d.comb += [
+            swap.eq(old.reference > new.reference),
+            high.eq(Mux(swap, old.as_value(), new.as_value())),
+            low.eq(Mux(swap, new.as_value(), old.as_value())),
+        ]
+        rise = Signal(width + 1)
+        m.d.comb += rise.eq(
+            self._level(m, high.reference, "high_level")
+            - self._level(m, low.reference, "low_level")
+        )
+        down, twice = Signal(6), Signal(6)
+        m.d.comb += [
+            down.eq(Mux(rise[6:].any(), SHIFT_MAX, rise[:6])),
+            twice.eq(Mux(rise[5:].any(), SHIFT_MAX, Cat(Const(0, 1), rise[:5]))),
+        ]
+        wide = max(params.a_width + 6, params.b_width) + 1
+        lifted = Signal(signed(wide))
+        a, b = Signal(signed(params.a_width)), Signal(params.b_width)
+        with m.If(self.powers):
+            m.d.comb += lifted.eq(low.b + low.a * down)
+        with m.Else():
+            m.d.comb += lifted.eq(low.b)
+        m.d.comb += [
+            a.eq(low.a >> down),
+            b.eq((lifted >> Mux(self.powers, down, twice))[: params.b_width]),
+        ]
+        with m.If(self.take | (self.enable & self.sum)):
+            m.d.pim += [
+                state.reference.eq(high.reference),
+                state.a.eq(high.a + a),
+                state.b.eq(high.b + b),
+            ]
+        with m.If(self.clear):
+            m.d.pim += [state.reference.eq(lowest), state.a.eq(0), state.b.eq(0)]

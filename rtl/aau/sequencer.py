@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens in which cycle, in Amaranth: phases of a command, and beats on their way."""
+
+import enum
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ahasd.rtl.aau.encodings import APPLYING, POWERS, REDUCING, Command, Op
+from ahasd.rtl.aau.gate_unit import SHARE
+from ahasd.rtl.aau.lane_unit import PARTNER_NEWER, Base, control_layout
+from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.reduction_unit import packed_layout
+from ahasd.rtl.aau.scalar import PROGRAMS
+from ahasd.rtl.aau.schedule import (
+    APPLY,
+    POWER_AFTER,
+    REDUCE,
+    SUM_AFTER,
+    X_CYCLES,
+    P,
+    Pass,
+    Q,
+    S,
+)
+from ahasd.rtl.aau.schedule import Out as Stored
+
+DEEPEST = max(do.latency for do in (*REDUCE.values(), *APPLY.values()))
+RECIP_CYCLES = 3
+
+
+class Phase(enum.IntEnum):
+    """What a command is at."""
+
+    IDLE = 0
+    IMPORT = 1
+    REDUCE = 2
+    FINISH = 3
+    APPLY = 4
+    EXPORT = 5
+    TELL = 6
+
+
+def is_one_of(op: Value, ops: Iterable[int]) -> Value:
+    """Tell whether an operation is one of some."""
+    return Value.cast(op).matches(*sorted(int(each) for each in ops))
+
+
+class Sequencer(wiring.Component):
+    """Lead a command through its phases, and every beat through its cycles.
+
+    All of a pass stands still while a beat is due and does not come, or a result is not taken.
+
+    Members
+    -------
+    command : stream of Command, in
+        The next command.
+    now : struct of Command, out
+        The one under way.
+    phase : Phase, out
+        What it is at.
+    state_valid, beat_valid, result_ready, out_ready, finished : unsigned(1), in
+        A state to merge, a beat or room for a result is there; the summary or the state is taken;
+        the program ends.
+    starts : unsigned(1), out
+        A command is taken.
+    wants, moves, takes, shows : unsigned(1), out
+        A beat is due and can be taken; the pass moves at the next edge; it takes a beat with it;
+        a result stands.
+    ends : unsigned(1), out
+        The pass ends with this cycle.
+    control : struct, out
+        What lanes are told, but for `poison`.
+    compare, raise_reference, sum, gate_take, gate_keep, gate_select : out
+        A beat is at the cycle at which that is done.
+    compare_last, height_last, align_last, result_last : unsigned(1), out
+        The beat at that cycle is the last of its row.
+    """
+
+    command: stream.Interface
+    now: data.View
+    control: data.View
+    phase: Signal
+    state_valid: Signal
+    beat_valid: Signal
+    result_ready: Signal
+    out_ready: Signal
+    finished: Signal
+    starts: Signal
+    moves: Signal
+    takes: Signal
+    wants: Signal
+    shows: Signal
+    ends: Signal
+    compare: Signal
+    raise_reference: Signal
+    sum: Signal
+    gate_take: Signal
+    gate_keep: Signal
+    gate_select: Signal
+    compare_last: Signal
+    height_last: Signal
+    align_last: Signal
+    result_last: Signal
+
+    def __init__(self, params: AauParams) -> None:
+        self.params = params
+        command = packed_layout(Command, params)
+        super().__init__(
+            {
+                "command": In(stream.Signature(command)),
+                "now": Out(command),
+                "phase": Out(Phase),
+                "state_valid": In(1),
+                "beat_valid": In(1),
+                "result_ready": In(1),
+                "out_ready": In(1),
+                "finished": In(1),
+                "starts": Out(1),
+                "moves": Out(1),
+                "takes": Out(1),
+                "wants": Out(1),
+                "shows": Out(1),
+                "ends": Out(1),
+                "control": Out(control_layout()),
+                "compare": Out(1),
+                "raise_reference": Out(1),
+                "sum": Out(1),
+                "gate_take": Out(1),
+                "gate_keep": Out(SHARE),
+                "gate_select": Out(range(SHARE)),
+                "compare_last": Out(1),
+                "height_last": Out(1),
+                "align_last": Out(1),
+                "result_last": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the module."""
+        m = Module()
+        self._phases(m)
+        self._beats(m)
+        self._control(m)
+        return m
+
+    def _phases(self, m: Module) -> None:
+        phase, given = self.phase, self.command.payload
+        m.d.comb += [
+            self.command.ready.eq(phase == Phase.IDLE),
+            self.starts.eq(self.command.ready & self.command.valid),
+        ]
+        # Of the command that is being taken, or that is under way.
+        command = Signal(packed_layout(Command, self.params))
+        m.d.comb += command.eq(Mux(self.command.ready, given.as_value(), self.now.as_value()))
+        some = command.length.any()
+        reduces = is_one_of(command.op, REDUCING) & command.reduces & some
+        applies = is_one_of(command.op, APPLYING) & command.applies & some
+        after_finish, after_reduce, after_import = Signal(Phase), Signal(Phase), Signal(Phase)
+        m.d.comb += after_finish.eq(Mux(applies, Phase.APPLY, Phase.TELL))
+        with m.If(command.exports):
+            m.d.comb += after_reduce.eq(Phase.EXPORT)
+        with m.Elif(is_one_of(command.op, PROGRAMS)):
+            m.d.comb += after_reduce.eq(Phase.FINISH)
+        with m.Else():
+            m.d.comb += after_reduce.eq(after_finish)
+        m.d.comb += after_import.eq(Mux(reduces, Phase.REDUCE, after_reduce))
+
+        imported = Signal(self.params.imports_width)
+        with m.Switch(phase):
+            with m.Case(Phase.IDLE):
+                m.d.pim += imported.eq(0)
+                with m.If(self.command.valid):
+                    m.d.pim += self.now.eq(given)
+                    m.d.pim += phase.eq(Mux(given.imports.any(), Phase.IMPORT, after_import))
+            with m.Case(Phase.IMPORT):
+                with m.If(self.state_valid):
+                    m.d.pim += imported.eq(imported + 1)
+                    with m.If(imported + 1 == self.now.imports):
+                        m.d.pim += phase.eq(after_import)
+            with m.Case(Phase.REDUCE):
+                with m.If(self.ends):
+                    m.d.pim += phase.eq(after_reduce)
+            with m.Case(Phase.FINISH):
+                with m.If(self.finished):
+                    m.d.pim += phase.eq(after_finish)
+            with m.Case(Phase.APPLY):
+                with m.If(self.ends):
+                    m.d.pim += phase.eq(Phase.TELL)
+            with m.Case(Phase.TELL, Phase.EXPORT):
+                with m.If(self.out_ready):
+                    m.d.pim += phase.eq(Phase.IDLE)
+
+    def _each(self, m: Module) -> Iterator[Pass]:
+        """Yield every pass, in the condition that it is under way."""
+        for phase, passes in ((Phase.REDUCE, REDUCE), (Phase.APPLY, APPLY)):
+            with m.If(self.phase == phase):
+                with m.Switch(self.now.op):
+                    for do, ops in _grouped(passes):
+                        with m.Case(*ops):
+                            yield do
+
+    def _beats(self, m: Module) -> None:
+        params = self.params
+        shift = params.lanes.bit_length() - 1
+        slot = Signal(range(max(do.interval for do in APPLY.values())))
+        taken = Signal(params.length_width)
+        beats = Signal(params.length_width + 1)
+        m.d.comb += beats.eq((self.now.length + params.lanes - 1) >> shift)
+        self._token = [self.takes, *(Signal(name=f"token_{i}") for i in range(1, DEEPEST + 1))]
+        is_last = Signal()
+        self._last = [
+            is_last,
+            *(Signal(name=f"last_{i}", reset_less=True) for i in range(1, DEEPEST + 1)),
+        ]
+        passing = (self.phase == Phase.REDUCE) | (self.phase == Phase.APPLY)
+        interval_ends, stores, sent, done = Signal(), Signal(), Signal(), Signal()
+        result = Signal()
+        for do in self._each(m):
+            m.d.comb += [
+                interval_ends.eq(slot == do.interval - 1),
+                stores.eq(int(do.out is not Stored.NOTHING)),
+                result.eq(self._token[do.latency]),
+                self.result_last.eq(self._last[do.latency]),
+            ]
+        blocked = Signal()
+        self._first = slot == 0
+        m.d.comb += [
+            is_last.eq(taken == beats - 1),
+            done.eq(taken == beats),
+            self.shows.eq(result & stores & ~sent),
+            blocked.eq(self.shows & ~self.result_ready),
+            self.wants.eq(passing & (slot == 0) & ~done & ~blocked),
+            self.takes.eq(self.wants & self.beat_valid),
+            self.moves.eq(passing & ~blocked & (~self.wants | self.beat_valid)),
+            self.ends.eq(self.moves & result & self.result_last),
+        ]
+        with m.If(self.shows & self.result_ready):
+            m.d.pim += sent.eq(1)
+        with m.If(self.moves):
+            m.d.pim += [slot.eq(Mux(interval_ends, 0, slot + 1)), sent.eq(0)]
+            m.d.pim += [later.eq(now) for now, later in pairwise(self._token)]
+            m.d.pim += [later.eq(now) for now, later in pairwise(self._last)]
+        with m.If(self.takes):
+            m.d.pim += taken.eq(taken + 1)
+        with m.If(self.ends):
+            m.d.pim += [slot.eq(0), taken.eq(0)]
+            m.d.pim += [token.eq(0) for token in self._token[1:]]
+
+    def _control(self, m: Module) -> None:
+        control, token, last = self.control, self._token, self._last
+        m.d.comb += [
+            control.shift.eq(self._first),
+            control.x_format.eq(self.now.x_format),
+            control.operand_format.eq(self.now.operand_format),
+            control.result_format.eq(self.now.result_format),
+            control.moments.eq(~is_one_of(self.now.op, POWERS)),
+            self.compare.eq(token[1] & (self.phase == Phase.REDUCE)),
+            self.compare_last.eq(last[1]),
+        ]
+        for do in self._each(m):
+            _steps(m, do, control, token)
+            m.d.comb += control.out.eq(do.out)
+            if do.largest is not None and do.align is not None:
+                m.d.comb += [
+                    self.raise_reference.eq(token[do.largest]),
+                    self.height_last.eq(last[do.largest]),
+                    self.align_last.eq(last[do.align]),
+                    self.sum.eq(token[do.align + SUM_AFTER]),
+                ]
+            elif do.out is Stored.POWER:
+                m.d.comb += control.base.eq(Base.LIMIT)
+            elif do.scaled is not None:
+                m.d.comb += control.base.eq(Base.ZERO)
+                powers = do.steps[do.scaled].at + POWER_AFTER
+                m.d.comb += self.gate_take.eq(token[powers])
+                for lane in range(SHARE):
+                    begins = powers + 1 + lane
+                    m.d.comb += self.gate_keep[lane].eq(token[begins + RECIP_CYCLES])
+                    with m.If(token[begins]):
+                        m.d.comb += self.gate_select.eq(lane)
+
+
+def _grouped(passes: dict[Op, Pass]) -> list[tuple[Pass, list[int]]]:
+    """Return passes with the operations that have them."""
+    found: dict[Pass, list[int]] = {}
+    for op, do in passes.items():
+        found.setdefault(do, []).append(int(op))
+    return list(found.items())
+
+
+def _steps(m: Module, do: Pass, control: data.View, token: list[Signal]) -> None:
+    """Tell lanes of the steps of a pass, each in its cycle."""
+    for number, step in enumerate(do.steps):
+        with m.If(token[step.at]):
+            m.d.comb += [
+                control.p.eq(step.p),
+                control.q.eq(step.q),
+                control.s.eq(step.s),
+            ]
+            if P.RESULT in (step.p,) or step.q is Q.RESULT or step.s is S.RESULT:
+                m.d.comb += control.delay.eq(do.delay(number))
+        if step.p is P.X:
+            with m.If(token[step.at - X_CYCLES]):
+                m.d.comb += control.x_newer.eq(do.newer(step.at - X_CYCLES))
+        if step.p is P.PARTNER:
+            assert do.newer(step.at - 1) == PARTNER_NEWER
+        if step.q is Q.B or step.s is S.B:
+            m.d.comb += control.b_newer.eq(do.newer(step.at - 1))
+        if step.q is Q.C or step.s is S.C:
+            m.d.comb += control.c_newer.eq(do.newer(step.at - 1))
