@@ -105,7 +105,7 @@ def replay(trace: Trace, drafting: Drafting) -> Replay:
         drafting.begin_request()
         row, end = request.first_row, request.first_row + request.length
         while row < end:
-            tokens = _draft(table, row, drafting)
+            tokens = draft(table, row, drafting)
             right = min(len(tokens), run[row])
             drafting.feedback(Judged(tokens, right))
             drafted.append(len(tokens))
@@ -114,7 +114,7 @@ def replay(trace: Trace, drafting: Drafting) -> Replay:
     return Replay(tuple(drafted), tuple(accepted), trace.rows)
 
 
-def _draft(table: DraftTable, row: int, drafting: Drafting) -> tuple[DraftToken, ...]:
+def draft(table: DraftTable, row: int, drafting: Drafting) -> tuple[DraftToken, ...]:
     """Return the entries of a row that the rule sends to verification, the first ones."""
     tokens = []
     while True:
