@@ -33,6 +33,7 @@ from ahasd.system.devices.pool import DevicePool
 from ahasd.system.devices.tables import TABLES
 from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
+from ahasd.system.numerics.primitive_tables import TABLES as NUMERICS_TABLES
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document, provenance
@@ -176,6 +177,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     **TABLES,
     **ENERGY_TABLES,
     **DRAFTING_TABLES,
+    **NUMERICS_TABLES,
     "units": units,
     "schemes": schemes,
     "run": run_output,

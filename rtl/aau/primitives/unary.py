@@ -16,7 +16,7 @@ from ahasd.rtl.aau.primitives import oracle
 from ahasd.rtl.aau.primitives.errors import ErrorReport, report, value
 from ahasd.rtl.aau.primitives.exp2.golden import exp2
 from ahasd.rtl.aau.primitives.formats import Format
-from ahasd.rtl.aau.primitives.integers import Ints
+from ahasd.rtl.aau.primitives.integers import Ints, ints
 from ahasd.rtl.aau.primitives.load.golden import Constant, Real, load, scale
 from ahasd.rtl.aau.primitives.log2.golden import logarithm
 from ahasd.rtl.aau.primitives.oracle import Reals
@@ -80,13 +80,35 @@ UNARY: dict[str, tuple[Function, Callable[[Reals], Reals], float, float]] = {
 """Functions by name: the model, the truth, and the two ends of what it takes."""
 
 
-def assess(name: str, form: Format, numerics: Numerics) -> ErrorReport:
-    """Return the errors of a function over all 65,536 codes that it takes."""
+INT8_POINT = 4
+"""Bits behind the point of INT8 operands, whose scale is a power of two here."""
+
+
+def assess(name: str, source: Format, form: Format, numerics: Numerics) -> ErrorReport:
+    """Return the errors of a function over every code that it takes.
+
+    Parameters
+    ----------
+    name
+        Of `UNARY`.
+    source
+        Format of the operands: FP16, BF16, or INT8 with `INT8_POINT` bits behind the point.
+    form
+        Format of the results, FP16 or BF16.
+    numerics
+        Widths.
+    """
     model, truth, low, high = UNARY[name]
-    codes = np.arange(1 << 16)
-    operands = value(codes, form)
-    taken = codes[(operands >= low) & (operands <= high) & np.isfinite(operands)]
-    results = value(model(load(taken, form, numerics), form, numerics), form)
+    codes = ints(np.arange(1 << source.width))
+    if source is Format.INT8:
+        operands = np.ldexp((codes - (codes >> 7 << 8)).astype(np.float64), -INT8_POINT)
+    else:
+        operands = value(codes, source)
+    taken = (operands >= low) & (operands <= high) & np.isfinite(operands)
+    real = load(codes[taken], source, numerics)
+    if source is Format.INT8:
+        real = real._replace(exponent=real.exponent - INT8_POINT)
+    results = value(model(real, form, numerics), form)
     with np.errstate(divide="ignore", over="ignore"):  # at 0, and where nothing is representable
-        exact = truth(value(taken, form))
-    return report(value(taken, form), results, exact, form)
+        exact = truth(operands[taken])
+    return report(operands[taken], results, exact, form)
