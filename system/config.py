@@ -20,7 +20,7 @@ from ahasd.system.devices.gpu import Gpu
 from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.model import ModelShape
 from ahasd.system.platform import Platform
-from ahasd.system.schemes.names import HARDWARE_SCHEMES, Baseline, Scheme
+from ahasd.system.schemes.names import HARDWARE_SCHEMES, WITHOUT_RULE, Baseline, Scheme
 from ahasd.system.schemes.npu import Bonus, Take
 from ahasd.system.toml import (
     TomlModel,
@@ -235,7 +235,9 @@ class Backend(TomlModel):
         default="rtl", description="what runs the draft-length control, if hardware.draftctl"
     )
     skip: bool = Field(default=True, description="skip the cycles in which a unit rests")
-    lockstep: bool = Field(default=False, description="compare every cycle with the golden model")
+    lockstep: bool = Field(
+        default=False, description="compare every cycle of what is not golden with the golden model"
+    )
 
     @model_validator(mode="after")
     def _choices_have_an_effect(self) -> "Backend":
@@ -245,9 +247,17 @@ class Backend(TomlModel):
                 f"backend.{mixed[0]} is chosen for a unit, but the top runs as a whole:"
                 ' choose ahasd = "golden"'
             )
-        if self.lockstep and self.ahasd == "golden" and not mixed:
-            raise ValueError('lockstep compares with golden: choose ahasd = "rtl" or "pysim"')
         return self
+
+    @property
+    def compares_top(self) -> bool:
+        """Whether a top runs beside the golden one."""
+        return self.lockstep and (self.ahasd != "golden" or bool(self.parts))
+
+    @property
+    def compares_draftctl(self) -> bool:
+        """Whether the draft-length control, if there is one, runs beside the golden one."""
+        return self.lockstep and self.draftctl != "golden"
 
     @property
     def parts(self) -> dict[str, BackendName]:
@@ -310,11 +320,22 @@ class RunConfig(TomlModel):
 
     @model_validator(mode="after")
     def _lockstep_has_hardware(self) -> "RunConfig":
-        if self.backend.lockstep and not {self.scheme, self.baseline} & {*HARDWARE_SCHEMES}:
+        if not self.backend.lockstep:
+            return self
+        schemes = {self.scheme, self.baseline} - {"none"}
+        has_top = bool(schemes & {*HARDWARE_SCHEMES})
+        has_draftctl = self.hardware.draftctl and bool(schemes - {*WITHOUT_RULE})
+        if not has_top and not has_draftctl:
             raise ValueError(
                 f"backend.lockstep compares hardware, and neither scheme = {self.scheme!r} nor"
                 f" baseline = {self.baseline!r} has any: choose one of"
-                f" {', '.join(HARDWARE_SCHEMES)}"
+                f" {', '.join(HARDWARE_SCHEMES)}, or hardware.draftctl for a scheme with a rule"
+            )
+        top = has_top and self.backend.compares_top
+        if not top and not (has_draftctl and self.backend.compares_draftctl):
+            raise ValueError(
+                'backend.lockstep compares with golden: choose backend.ahasd = "rtl" or "pysim"'
+                ', or hardware.draftctl with backend.draftctl = "rtl" or "pysim"'
             )
         return self
 

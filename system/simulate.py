@@ -337,9 +337,11 @@ def _drafting(config: RunConfig, lockstep_folder: Path) -> Drafting:
         return drafting
     params = UNITS["draftctl"].configurations["paper"]
     backend = config.backend
-    lockstep = backend.lockstep and backend.draftctl != "golden"
     engine = make_engine(
-        "draftctl", params, backend.draftctl, lockstep=lockstep_folder if lockstep else None
+        "draftctl",
+        params,
+        backend.draftctl,
+        lockstep=lockstep_folder if backend.compares_draftctl else None,
     )
     return in_hardware(drafting, DraftLengthControl(engine, params))
 
@@ -352,7 +354,7 @@ def _top(config: RunConfig, kernel: Kernel, lockstep_folder: Path) -> AhasdTop:
         params,
         backend.ahasd,
         parts=backend.parts,
-        lockstep=lockstep_folder if backend.lockstep else None,
+        lockstep=lockstep_folder if backend.compares_top else None,
     )
     return AhasdTop(engine, params, kernel, *_clocks(config), skip=backend.skip)
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -244,6 +245,13 @@ def test_a_terminal_without_unicode_gets_the_help_all_the_same():
     )
     assert done.returncode == 0
     assert b"Simulate" in done.stdout
+
+
+def test_lockstep_of_the_draft_length_control_alone_says_how_many_decisions_were_equal(capsys):
+    alone = ["--scheme", "sync", "--set", "baseline=none", "--set", "hardware.draftctl=true"]
+    assert main(["run", "test", *alone, "--lockstep", "--tokens", "12"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"control \(rtl\): \d+ decisions, each equal to golden, \d+ otherwise", told)
 
 
 def test_lockstep_says_how_many_edges_were_equal(capsys):

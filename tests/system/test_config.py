@@ -112,6 +112,24 @@ def test_a_fault_in_a_platform_file_names_that_file(tmp_path):
         ({"dlm": "opt-1.3b", "tlm": "llama2-13b"}, "one vocabulary, but opt-1.3b has 50272"),
         ({"backend.lockstep": "true", "backend.ahasd": "golden"}, "lockstep compares with golden"),
         (
+            {
+                "scheme": "sync",
+                "hardware.draftctl": "true",
+                "backend.lockstep": "true",
+                "backend.draftctl": "golden",
+            },
+            'lockstep compares with golden: choose backend.ahasd = "rtl" or "pysim", or hardware',
+        ),
+        (
+            {
+                "scheme": "npu-ar",
+                "baseline": "none",
+                "hardware.draftctl": "true",
+                "backend.lockstep": "true",
+            },
+            "backend.lockstep compares hardware, and neither scheme = 'npu-ar' nor baseline",
+        ),
+        (
             {"hardware.configuration": "huge"},
             "ahasd has no configuration 'huge'; choose one of paper",
         ),

@@ -165,10 +165,18 @@ def run(
     console = Console()
     console.print(table(results))
     for domain, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():
-        compared = ", each equal to golden" if resolved.backend.lockstep else ""
+        compared = ", each equal to golden" if resolved.backend.compares_top else ""
         print(
             f"{domain} clock ({resolved.backend.ahasd}): {cycles['simulated']:,} cycles simulated,"
             f" {cycles['stepped']:,} stepped{compared}, {cycles['skipped']:,} skipped as quiescent"
+        )
+    control = results["runs"][0].get("draft_control")
+    if control:
+        compared = ", each equal to golden" if resolved.backend.compares_draftctl else ""
+        print(
+            f"draft-length control ({resolved.backend.draftctl}):"
+            f" {control['decisions']:,} decisions{compared},"
+            f" {control['differing_from_software']:,} otherwise in software"
         )
     commands = results["timing"]["memory_commands"]
     if commands["all"]:

@@ -10,6 +10,8 @@ from ahasd import UserError
 from ahasd.rtl.configs import UNITS
 from ahasd.rtl.draftctl.params import DraftctlParams
 from ahasd.sim.draftctl import DraftLengthControl
+from ahasd.sim.golden import GoldenEngine
+from ahasd.sim.lockstep import LockstepEngine, LockstepError
 from ahasd.sim.registry import Backend, make_engine
 from ahasd.system.config import load_config
 from ahasd.system.drafting.base import Outcome
@@ -203,3 +205,49 @@ def test_whole_runs_are_equal_on_golden_and_rtl_and_on_software_where_no_decisio
     assert golden == rtl
     figures, _, differing = golden
     assert differing or figures == metrics(simulate(config, trace, ranks))
+
+
+ALONE = {
+    "scheme": "sync",
+    "baseline": "none",
+    "memory.fidelity": "analytic",
+    "hardware.draftctl": True,
+    "backend.lockstep": True,
+}
+
+
+@pytest.mark.parametrize("overrides", [{}, {"scheme": "async", "backend.ahasd": "golden"}], ids=str)
+def test_the_unit_alone_runs_in_lockstep_with_its_golden_model(monkeypatch, overrides):
+    stepped = []
+    plain = LockstepEngine.step
+
+    def step(self, pins, clocks, time_ps):
+        stepped.append(self._name)
+        return plain(self, pins, clocks, time_ps)
+
+    monkeypatch.setattr(LockstepEngine, "step", step)
+    config = load_config("test", ALONE | overrides)
+    outcome = simulate(config, *prepare(config))
+    assert outcome.draft_control
+    # Two edges a decision; what is golden itself is not compared.
+    assert stepped == ["draftctl"] * (2 * outcome.draft_control[0])
+    plain_run = load_config("test", ALONE | overrides | {"backend.lockstep": False})
+    assert metrics(outcome) == metrics(simulate(plain_run, *prepare(plain_run)))
+
+
+def test_a_unit_that_differs_from_its_golden_model_stops_the_run(monkeypatch, tmp_path):
+    engines = []
+    plain = GoldenEngine.step
+
+    def step(self, pins, clocks, time_ps):
+        found = plain(self, pins, clocks, time_ps)
+        engines.append(self)
+        if len(engines) == 9:
+            found["decision__payload"] ^= 1
+        return found
+
+    monkeypatch.setattr(GoldenEngine, "step", step)
+    config = load_config("test", ALONE)
+    with pytest.raises(LockstepError, match="draftctl"):
+        simulate(config, *prepare(config), lockstep_folder=tmp_path)
+    assert list(tmp_path.iterdir()), "a waveform"
