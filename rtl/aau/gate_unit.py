@@ -77,7 +77,7 @@ class GateUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
         numerics = self.numerics
-        width = numerics.result_width
+        width, longer = numerics.result_width, real_width(numerics)
         m = Module()
         registers = Registers(m, self.enable)
         near = width.bit_length()
@@ -114,10 +114,10 @@ class GateUnit(wiring.Component):
         mantissa, zeros = normalised(m, value)
         exponent = (Const(0, EXPONENT_WIDTH) - widen(zeros, EXPONENT_WIDTH))[:EXPONENT_WIDTH]
         for lane in range(self.lanes):
-            kept = Signal(real_layout(width), name=f"sigmoid_{lane}", reset_less=True)
+            kept = Signal(real_layout(longer), name=f"sigmoid_{lane}", reset_less=True)
             with m.If(self.enable & self.keep[lane]):
                 m.d.pim += [
-                    kept.mantissa.eq(mantissa),
+                    kept.mantissa.eq(Cat(Const(0, longer - width), mantissa)),
                     kept.exponent.eq(Mux(mantissa[-1], exponent.as_signed(), lowest())),
                 ]
             m.d.comb += self.sigmoid[lane].eq(kept)

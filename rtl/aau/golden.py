@@ -200,27 +200,34 @@ class AauGolden:
         )
 
     def _short(self, number: Number) -> Real:
-        """Return a number of a program as a lane's constant."""
+        """Return a number of a program as a lane's constant, rounded half up.
+
+        So the mean of equal elements is one of them.
+        """
         width = real_width(self.params.numerics)
         if number.exponent < -EXPONENT_LIMIT:
             return zero()
-        surplus = scalar.MANTISSA_WIDTH - width
-        rest = number.mantissa & ((1 << surplus) - 1)
-        return Real(
-            *(
-                ints(value)
-                for value in (
-                    number.sign,
-                    number.mantissa >> surplus | (rest != 0),
-                    min(number.exponent, EXPONENT_LIMIT),
-                    0,
-                    0,
-                )
-            )
-        )
+        mantissa = (number.mantissa >> (scalar.MANTISSA_WIDTH - width - 1)) + 1 >> 1
+        carry = mantissa >> width
+        exponent = min(number.exponent + carry, EXPONENT_LIMIT)
+        return Real(*(ints(each) for each in (number.sign, mantissa >> carry, exponent, 0, 0)))
 
     def applied(self, command: Command, row: Beat, state: State, constants: Constants) -> Ints:
         """Return the results of a row in the second pass."""
+        result = self.calculated(command, row, constants)
+        code = store(
+            result.sign,
+            result.mantissa,
+            result.exponent,
+            real_width(self.params.numerics),
+            Format(command.result_format),
+            infinite=result.infinite,
+            nan=result.nan | self.poisoned(command, state),
+        )
+        return np.broadcast_to(code, row.x.shape)
+
+    def calculated(self, command: Command, row: Beat, constants: Constants) -> Real:
+        """Return the results of a row before they are rounded to their format."""
         numerics = self.params.numerics
         width = real_width(numerics)
         do = APPLY[Op(command.op)]
@@ -250,7 +257,7 @@ class AauGolden:
             }[step.q]
             if number == do.scaled:
                 height = scaled(product(p, q, width), numerics)
-                sigmoids = unit_fraction(sigmoid(height, numerics), width)
+                sigmoids = unit_fraction(sigmoid(height, numerics), numerics)
             s = result if step.s is S.RESULT else addends[step.s]
             result = multiply_add(p, q, s, width)
         if do.out is Out.POWER:
@@ -271,16 +278,7 @@ class AauGolden:
                 mantissa=np.where(below, 0, result.mantissa),
                 infinite=np.where(below, 0, result.infinite),
             )
-        code = store(
-            result.sign,
-            result.mantissa,
-            result.exponent,
-            width,
-            Format(command.result_format),
-            infinite=result.infinite,
-            nan=result.nan | self.poisoned(command, state),
-        )
-        return np.broadcast_to(code, row.x.shape)
+        return result
 
     def poisoned(self, command: Command, state: State) -> int:
         """Tell whether what was reduced makes no number."""

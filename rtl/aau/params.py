@@ -84,10 +84,10 @@ class AauParams:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} must be in {low}..{high}, not {value}")
-        low, high = self.numerics.fraction_width + 2, self.numerics.mantissa_width + 3
+        low, high = self.numerics.fraction_width + 3, self.numerics.mantissa_width + 5
         if not low <= self.numerics.guard_width <= high:
             raise ValueError(
-                "numerics.guard_width must be in fraction_width + 2 .. mantissa_width + 3, that is"
+                "numerics.guard_width must be in fraction_width + 3 .. mantissa_width + 5, that is"
                 f" {low}..{high}, not {self.numerics.guard_width}"
             )
 

@@ -23,8 +23,11 @@ FP32_FRACTION_WIDTH = 23
 
 
 def real_width(numerics: Numerics) -> int:
-    """Return the bits of a lane's mantissas, the highest of which is set."""
-    return numerics.result_width
+    """Return the bits of a lane's mantissas, the highest of which is set.
+
+    One more than a sigmoid has, so that what a product loses is less than what that lost.
+    """
+    return numerics.result_width + 1
 
 
 def operand(code: IntsLike, form: Format, numerics: Numerics) -> Real:
@@ -134,9 +137,10 @@ def scaled(real: Real, numerics: Numerics) -> Ints:
     return np.where(real.sign == 1, -magnitude, magnitude)
 
 
-def unit_fraction(value: IntsLike, width: int) -> Real:
-    """Return unit fractions of `width` bits, 1 being `2**(width - 1)`, as reals."""
-    value = ints(value)
+def unit_fraction(value: IntsLike, numerics: Numerics) -> Real:
+    """Return unit fractions, 1 being `2**(result_width - 1)`, as a lane's numbers."""
+    width = real_width(numerics)
+    value = ints(value) << (width - numerics.result_width)
     length = bit_length(value)
     none = np.zeros_like(value)
     return Real(

@@ -20,7 +20,7 @@ from ahasd.rtl.aau.golden import EXPONENT_LIMIT, INFINITY_CODE, LANE_WIDTH, RESU
 from ahasd.rtl.aau.lane_unit import LaneUnit
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
-from ahasd.rtl.aau.primitives.pipeline import widen
+from ahasd.rtl.aau.primitives.pipeline import let, widen
 from ahasd.rtl.aau.real_logic import constant, lowest, real
 from ahasd.rtl.aau.reals import real_width
 from ahasd.rtl.aau.reduction_unit import ReductionUnit, packed_layout
@@ -307,17 +307,19 @@ class AauUnit(wiring.Component):
 
 
 def _short(m: Module, number: data.View, width: int, name: str) -> data.View:
-    """Return what a program made as a lane's constant."""
-    mantissa = number.mantissa
-    cut = len(mantissa) - width
-    some = mantissa[-1] & (number.exponent >= -EXPONENT_LIMIT)
-    short = Cat(mantissa[:cut].any() | mantissa[cut], mantissa[cut + 1 :])
-    within = Mux(number.exponent > EXPONENT_LIMIT, EXPONENT_LIMIT, number.exponent)
+    """Return what a program made as a lane's constant, rounded half up."""
+    cut = len(number.mantissa) - width
+    some = number.mantissa[-1] & (number.exponent >= -EXPONENT_LIMIT)
+    total = widen(number.mantissa[cut:], width + 1) + widen(number.mantissa[cut - 1], width + 1)
+    total = let(m, total[: width + 1], f"{name}_rounded")
+    carry = total[width]
+    exponent = let(m, number.exponent + carry, f"{name}_exponent")
+    within = Mux(exponent > EXPONENT_LIMIT, EXPONENT_LIMIT, exponent)
     return real(
         m,
         width,
         f"{name}_short",
-        mantissa=short & some.replicate(width),
+        mantissa=Cat(total[: width - 1], total[width - 1] | carry) & some.replicate(width),
         exponent=Mux(some, within[:EXPONENT_WIDTH].as_signed(), lowest()),
         sign=number.sign & some,
     )

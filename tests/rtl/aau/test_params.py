@@ -58,8 +58,8 @@ def test_an_empty_vector_is_refused(length):
         ({"length_width": 21}, "length_width must be in 1..20, not 21"),
         ({"index_width": 17}, "index_width must be in 18..32, not 17"),
         ({"imports_width": 0}, "imports_width must be in 1..8, not 0"),
-        ({"numerics": Numerics(guard_width=11)}, r"guard_width must .* 12..19, not 11"),
-        ({"numerics": Numerics(guard_width=20)}, r"guard_width must .* 12..19, not 20"),
+        ({"numerics": Numerics(guard_width=12)}, r"guard_width must .* 13..21, not 12"),
+        ({"numerics": Numerics(guard_width=22)}, r"guard_width must .* 13..21, not 22"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(changes, message):
