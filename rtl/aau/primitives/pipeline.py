@@ -74,6 +74,15 @@ def widen(value: Value, width: int) -> Value:
     return Cat(value, value[-1].replicate(missing)).as_signed()
 
 
+def add_with_carry(a: Value, b: Value, carry: Value, *, subtract: bool = False) -> Value:
+    """Return `a + b + carry`, or `a - b - carry`, as an unsigned value of their common width."""
+    if subtract:
+        b, carry = ~b, ~carry
+    # The carry in makes bit 0 of the sum carry into bit 1.
+    total = Cat(Const(1, 1), a) + Cat(carry, b)
+    return total[1 : len(a) + 1]
+
+
 def let(m: Module, value: Value, name: str) -> Signal:
     """Return a value as a signal, where it is used more than once.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.primitives.pipeline import Primitive, widen
+from ahasd.rtl.aau.primitives.pipeline import Primitive, add_with_carry, widen
 from ahasd.rtl.aau.primitives.tables import LinearTable
 
 
@@ -57,8 +57,8 @@ class TableUnit(Primitive):
         product = registers.hold(step * rest, name="product")
         begin = registers.hold(first, name="begin")
 
-        half = Const(1 << (table.rest_width - 1), len(product))
-        part = widen((product + half)[table.rest_width : len(product)], table.width)
-        total = begin - part if table.falling else begin + part
-        m.d.comb += self.result.eq(registers.hold(total[: table.width], name="total"))
+        # Rounding adds the highest bit that is cut off, as a carry into the one addition.
+        part, carry = product[table.rest_width :], product[table.rest_width - 1]
+        total = add_with_carry(begin, widen(part, table.width), carry, subtract=table.falling)
+        m.d.comb += self.result.eq(registers.hold(total, name="total"))
         return m

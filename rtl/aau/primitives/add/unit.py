@@ -9,7 +9,14 @@ from amaranth.lib.wiring import In, Out
 from ahasd.rtl.aau.primitives.add.golden import GUARD_WIDTH
 from ahasd.rtl.aau.primitives.decoding import precision, split
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format, calculable
-from ahasd.rtl.aau.primitives.pipeline import Primitive, let, normalised, shift_right, widen
+from ahasd.rtl.aau.primitives.pipeline import (
+    Primitive,
+    add_with_carry,
+    let,
+    normalised,
+    shift_right,
+    widen,
+)
 from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
 
 
@@ -76,8 +83,8 @@ class AddUnit(Primitive):
         # Aligned, and added or subtracted.
         aligned = shift_right(m, Cat(guards, small), far, sticky=True)
         term = widen(aligned, width + 1) ^ unlike.replicate(width + 1)
-        total = Cat(Const(1, 1), guards, large, Const(0, 1)) + Cat(unlike, term)
-        total = registers.hold(total[1 : width + 2], name="total")
+        total = add_with_carry(Cat(guards, large, Const(0, 1)), term, unlike)
+        total = registers.hold(total, name="total")
 
         # Normalised; a sum of 0 has the sign of both operands.
         mantissa, zeros = normalised(m, total)

@@ -5,7 +5,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.numerics import Numerics
-from ahasd.rtl.aau.primitives.pipeline import Primitive, widen
+from ahasd.rtl.aau.primitives.pipeline import Primitive, add_with_carry, widen
 from ahasd.rtl.aau.primitives.rsqrt.golden import sizes, table
 from ahasd.rtl.aau.primitives.table_unit import TableUnit
 
@@ -69,9 +69,8 @@ class RsqrtUnit(Primitive):
         correction = registers.hold(Cat(guess, none).as_signed() * error, name="correction")
         begin = registers.hold(guess, name="begin")
         shift = inside.guess_width + inside.error_fraction_width - width + 1
-        half = Const(1 << (shift - 1), len(correction)).as_signed()
-        part = widen((correction + half)[shift : len(correction)].as_signed(), width)
+        part = widen(correction[shift:].as_signed(), width).as_unsigned()
         wide = Cat(Const(0, width - inside.guess_width), begin)
-        total = (wide + part.as_unsigned())[:width]
+        total = add_with_carry(wide, part, correction[shift - 1])
         m.d.comb += self.result.eq(registers.hold(total, name="total"))
         return m
