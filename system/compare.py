@@ -10,6 +10,7 @@ from rich.table import Table
 from ahasd.system.config import BackendName, RunConfig
 from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.pool import DevicePool
+from ahasd.system.matrix.binding import Gist, pass_shares, sentence
 from ahasd.system.schemes.names import Scheme
 from ahasd.system.simulate import Outcome, simulate
 from ahasd.system.stats import cycle_account, flat, metrics
@@ -57,9 +58,9 @@ def ablation(
     Returns
     -------
     list
-        A step's `step`, `metrics`, `cycles`, `wall_s` by backend, `checked`: whether another
-        backend gave the same; and `without_contention`: metrics if NPU and PIM did not delay each
-        other, from the golden model, None where they do not in any case.
+        A step's `step`, `metrics`, `pass_shares`, `cycles`, `wall_s` by backend, `checked`: whether
+        another backend gave the same; and `without_contention`: metrics if NPU and PIM did not
+        delay each other, from the golden model, None where they do not in any case.
 
     Raises
     ------
@@ -70,7 +71,8 @@ def ablation(
     """
     first = config.backend.ahasd
     others: tuple[BackendName, ...] = ("golden", "rtl")
-    backends = [first, *(each for each in others if check and each != first)]
+    backends: list[BackendName] = [first]
+    backends += [each for each in others if check and each != first]
     steps = []
     pool = DevicePool()
     for label, (scheme, changes) in STEPS.items():
@@ -112,6 +114,7 @@ def ablation(
             {
                 "step": label,
                 "metrics": seen[0][0],
+                "pass_shares": pass_shares(outcomes[0]),
                 "without_contention": without,
                 "cycles": cycle_account(outcomes[0].cycles),
                 "wall_s": wall_s,
@@ -190,6 +193,23 @@ def ablation_table(steps: list[dict[str, Any]]) -> Table:
     for label, cells in rows:
         shown.add_row(label, *cells)
     return shown
+
+
+def explanations(steps: list[dict[str, Any]]) -> list[str]:
+    """Return a line a step: what binds, what it changed against the one before, and why no more."""
+    told = []
+    for number, step in enumerate(steps):
+        before = steps[number - 1 : number] if number else []
+        told.append(
+            sentence(
+                step["step"],
+                [Gist.of(step["metrics"])],
+                step["pass_shares"],
+                [Gist.of(each["metrics"]) for each in before],
+                over=before[0]["step"] if before else "",
+            )
+        )
+    return told
 
 
 def _energy(found: dict[str, Any], style: str) -> str:

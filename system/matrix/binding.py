@@ -156,7 +156,7 @@ def change(before: Gist, now: Gist) -> str:
     ratios = factors(before, now)
     name = max(ratios, key=lambda each: abs(math.log(ratios[each])))
     if abs(ratios[name] - 1) < NOTABLE:
-        return f"nothing by {NOTABLE:.1%} or more"
+        return f"no factor changes by {NOTABLE:.1%}"
     told = {
         "tokens": f"tokens/pass {before.tokens_per_pass:.2f} -> {now.tokens_per_pass:.2f}",
         "waiting": f"time in passes {before.verifying:.1%} -> {now.verifying:.1%}",
@@ -164,7 +164,7 @@ def change(before: Gist, now: Gist) -> str:
         "contention": f"passes longer by contention {before.stretch - 1:.1%} ->"
         f" {now.stretch - 1:.1%}",
     }
-    return f"{told[name]} (x{ratios[name]:.2f})"
+    return f"mostly {told[name]} (x{ratios[name]:.2f})"
 
 
 def reason(before: Gist, now: Gist) -> str:
@@ -220,8 +220,7 @@ def sentence(
     faster = sum(a.tokens_s > b.tokens_s for a, b in zip(now, before, strict=True))
     runs = f", faster in {faster} of {len(now)}" if len(now) > 1 else ""
     why = reason(there, here)
-    parts = [f"x{ratio:.2f} over {over}{runs}", binds(here, shares)]
-    parts.append(f"mostly {change(there, here)}")
+    parts = [f"x{ratio:.2f} over {over}{runs}", binds(here, shares), change(there, here)]
     if why:
         parts.append(f"no help: {why}")
     return f"{label}: {'; '.join(parts)}."

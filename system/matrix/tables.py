@@ -41,9 +41,9 @@ PAPER_ABLATION = {
 }
 """Fig. 8, over the GPU alone; means of 3 models by 4 rules."""
 PAPER_BASELINES = {
-    "gpu-sd": Published(speed="3.8, most 4.2", efficiency="5.2, most 5.6"),
-    "specpim": Published(speed="most 1.5", efficiency="1.24"),
-    "npu-sd": Published(speed="3.10", efficiency="1 / 0.48"),
+    "gpu-sd": Published(speed="3.8 (4.2)", efficiency="5.2 (5.6)"),
+    "specpim": Published(speed="(1.5)", efficiency="1.24"),
+    "npu-sd": Published(speed="3.10", efficiency="1/0.48"),
 }
 """AHASD over others: Figs. 8 and 9, and the power table, whose NPU with LPDDR5 is taken to draft
 and verify by itself."""
@@ -95,9 +95,12 @@ def speed_table(found: Sequence[Found], configurations: Sequence[str]) -> Table:
         shown.add_column(header)
     for name in (*configurations, "lossless"):
         shown.add_column(name, justify="right")
+    last = ""
     for pair, rule in _rows(found):
         cells = [mean_text(values(found, pair, rule, name, _speed)) for name in configurations]
-        shown.add_row(pair, rule, *cells, lossless(found, pair, rule))
+        told = pair.replace(":", ": ") if pair != last else ""
+        shown.add_row(told, rule, *cells, lossless(found, pair, rule))
+        last = pair
     return shown
 
 
@@ -117,30 +120,28 @@ def ablation_table(found: Sequence[Found], configurations: Sequence[str]) -> Tab
     shown = Table(
         title=f"over {first}, geometric mean of all pairs and rules",
         caption="tokens/J: middle of the range, of the devices and at the wall."
-        " Acceptance: accepted of drafted, against the step before."
+        " Accepted: of drafted, against the row before."
         + (" paper: AHASD, Fig. 8." if is_paper else "")
         + " A GPU reads what does not fit over PCIe, every pass.",
     )
-    shown.add_column("configuration")
-    headers = ["tokens/s", "least", "most", "tokens/J", "tokens/J wall", "acceptance"]
-    for header in headers:
+    shown.add_column("")
+    for header in ("tokens/s", "tokens/J", "wall", "accepted"):
         shown.add_column(header, justify="right")
-        if is_paper and header in ("most", "tokens/J wall", "acceptance"):
+        if is_paper and header != "tokens/J":
             shown.add_column("paper", justify="right")
     before = None
     for name in configurations:
-        speeds = list(ratios(found, name, first, _speed))
         cells = [
-            *_spread(speeds),
+            _mean(list(ratios(found, name, first, _speed))),
             _mean(list(ratios(found, name, first, _tokens_per_mj("device")))),
             _mean(list(ratios(found, name, first, _tokens_per_mj("wall")))),
             _acceptance(found, name, before),
         ]
         if is_paper:
             paper = PAPER_ABLATION[name]
-            cells.insert(6, paper.acceptance)
-            cells.insert(5, paper.efficiency)
-            cells.insert(3, paper.speed)
+            cells.insert(4, paper.acceptance)
+            cells.insert(3, paper.efficiency)
+            cells.insert(1, paper.speed)
         shown.add_row(name, *cells)
         before = name
     return shown
@@ -150,10 +151,11 @@ def baseline_table(found: Sequence[Found], configurations: Sequence[str], subjec
     """Return a configuration over each of the others, the paper's figures beside."""
     shown = Table(
         title=f"{subject} over others, geometric mean of all pairs and rules",
-        caption="paper: AHASD, Figs. 8 and 9 and its power table; SpecPIM there has two GPUs.",
+        caption="tokens/J: middle of the range, of the devices and at the wall. paper: AHASD, its"
+        " Figs. 8 and 9 and power table, the most in brackets; SpecPIM has two GPUs there.",
     )
     shown.add_column("over")
-    for header in ("tokens/s", "least", "most", "paper", "tokens/J", "tokens/J wall", "paper"):
+    for header in ("tokens/s", "range", "paper", "tokens/J", "wall", "paper"):
         shown.add_column(header, justify="right")
     for name in configurations:
         if name == subject:
@@ -174,10 +176,10 @@ def _mean(values_: Sequence[float]) -> str:
     return f"{statistics.geometric_mean(values_):.2f}" if values_ else NONE
 
 
-def _spread(values_: Sequence[float]) -> tuple[str, str, str]:
+def _spread(values_: Sequence[float]) -> tuple[str, str]:
     if not values_:
-        return (NONE, NONE, NONE)
-    return _mean(values_), f"{min(values_):.2f}", f"{max(values_):.2f}"
+        return (NONE, NONE)
+    return _mean(values_), f"{min(values_):.2f}-{max(values_):.2f}"
 
 
 def _acceptance(found: Sequence[Found], name: str, before: str | None) -> str:

@@ -8,7 +8,13 @@ import pytest
 
 from ahasd.sim.clocked import Cycles
 from ahasd.system import compare
-from ahasd.system.compare import BackendDifference, ablation, ablation_table, tvc_table
+from ahasd.system.compare import (
+    BackendDifference,
+    ablation,
+    ablation_table,
+    explanations,
+    tvc_table,
+)
 from ahasd.system.config import load_config
 
 
@@ -31,6 +37,7 @@ def runs(monkeypatch):
 
     monkeypatch.setattr(compare, "simulate", simulate)
     monkeypatch.setattr(compare, "metrics", lambda outcome: {"time_s": outcome.time_s})
+    monkeypatch.setattr(compare, "pass_shares", lambda outcome: {"weights.memory": outcome.time_s})
     return kept
 
 
@@ -76,6 +83,7 @@ def test_every_step_runs_in_both_backends_and_changes_nothing_but_what_it_says(r
     ]
     assert all(step["checked"] and set(step["wall_s"]) == {"rtl", "golden"} for step in steps)
     assert steps[0]["metrics"] == {"time_s": 1.0}
+    assert steps[0]["pass_shares"] == {"weights.memory": 1.0}
     assert runs.progress[:2] == [("async (rtl)", 7), ("async (golden)", 7)]
 
 
@@ -174,3 +182,23 @@ def test_the_table_of_the_tvc_has_the_steps_with_one():
     assert found["NVCT ratio, mean error"] == ["12.50%"]
     assert found["NVCT ratio, p95 error"] == ["-"]
     assert found["run to the end"] == ["-"]
+
+
+def test_every_step_is_explained_against_the_one_before():
+    def explained(name, speed, npu_s, tokens):
+        more = {
+            "prefill_s": 0.0,
+            "passes": 10,
+            "throughput_tokens_s": speed,
+            "mean_acceptance_length_tokens": tokens,
+            "npu": {"idle": 0.0, "blocked": 0.0, "states_s": {"verifying": npu_s}},
+            "pim": {"busy": 0.5, "blocked": 0.0},
+            "drafted_per_token": 1.0,
+        }
+        made = step(name, 10.0, 0.0, 0.0, **more)
+        return made | {"pass_shares": {"weights.memory": 1.0}}
+
+    first, second = explanations([explained("a", 2.0, 9.0, 2.0), explained("b", 1.0, 9.0, 1.0)])
+    assert first.startswith("a: the verifier binds, in passes 90.0% of the time")
+    assert second.startswith("b: x0.50 over a; the verifier binds")
+    assert "mostly tokens/pass 2.00 -> 1.00 (x0.50)" in second

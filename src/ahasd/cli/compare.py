@@ -57,7 +57,8 @@ def compare(
     golden model, which must give the same run, and must be lossless; and once more as if NPU and
     PIM did not delay each other on the memory.
 
-    Prints a table of the steps and what the TVC did, and writes OUT/NAME/ablation.json.
+    Prints a table of the steps, what the TVC did and what binds, and writes
+    OUT/NAME/ablation.json.
 
     For example:
 
@@ -149,7 +150,7 @@ def compare(
     from rich.console import Console
 
     from ahasd.cli.progress import steps_progress
-    from ahasd.system.compare import STEPS, ablation_table, tvc_table
+    from ahasd.system.compare import STEPS, ablation_table, explanations, tvc_table
     from ahasd.system.compare import ablation as run_ablation
     from ahasd.system.config import load_config
     from ahasd.system.results import check_file, check_place, provenance, write_json
@@ -173,6 +174,7 @@ def compare(
     console = Console()
     console.print(ablation_table(steps))
     console.print(tvc_table(steps))
+    print("\n".join(explanations(steps)))
     print(f"see {path}")
 
 
