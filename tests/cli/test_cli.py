@@ -42,6 +42,7 @@ def test_run_prints_the_table_and_leaves_the_folder(capsys, tmp_path):
     ]
 
 
+@pytest.mark.full
 def test_backends_lockstep_and_no_skip_give_identical_results(tmp_path):
     told = {}
     for name, options in {
@@ -57,6 +58,7 @@ def test_backends_lockstep_and_no_skip_give_identical_results(tmp_path):
     assert all(results == told["golden"] for results in told.values())
 
 
+@pytest.mark.full
 def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
     main(["run", "test", "--rule", "svip", "--out", "first", "--backend", "golden"])
     (config,) = (tmp_path / "first").glob("*/config.toml")
@@ -131,6 +133,7 @@ def test_a_run_of_the_same_name_but_another_configuration_is_refused_before_it_s
     assert main([*arguments, "--force"]) == 0
 
 
+@pytest.mark.full
 def test_an_interrupted_run_leaves_nothing_half_written(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "ahasd", "run", "test", "--tokens", "900000"]
@@ -155,6 +158,7 @@ def test_help_teaches_with_schemes_and_examples(capsys):
         assert words in told
 
 
+@pytest.mark.full
 def test_the_ablation_checks_every_step_and_leaves_a_file(capsys, tmp_path):
     assert main(["compare", "test", "--ablation", "--tokens", "8", "--name", "mine"]) == 0
     told = capsys.readouterr().out
@@ -218,6 +222,7 @@ def test_a_reader_that_goes_away_ends_the_output_quietly():
     assert done.stderr == ""
 
 
+@pytest.mark.full
 def test_an_interrupt_while_the_libraries_load_is_one_line_too(tmp_path):
     slow = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
     (tmp_path / "cyclopts.py").write_text(slow)
@@ -254,6 +259,7 @@ def test_lockstep_of_the_draft_length_control_alone_says_how_many_decisions_were
     assert re.search(r"control \(rtl\): \d+ decisions, each equal to golden, \d+ otherwise", told)
 
 
+@pytest.mark.full
 def test_lockstep_says_how_many_edges_were_equal(capsys):
     assert main(["run", "test", "--lockstep"]) == 0
     assert "stepped, each equal to golden" in capsys.readouterr().out

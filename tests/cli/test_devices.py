@@ -10,6 +10,8 @@ from ahasd.cli import main
 from ahasd.system.validation import record
 from ahasd.system.validation.rows import Row
 
+pytestmark = pytest.mark.full
+
 SMALL = ["devices", "--dlm", "tiny-draft", "--tlm", "tiny-target", "--context", "64"]
 FOLDER = "runs/devices-mobile-paper"
 

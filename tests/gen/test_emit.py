@@ -28,6 +28,7 @@ def emitted(request, tmp_path_factory):
     return verilog, json.loads(manifest.read_text())
 
 
+@pytest.mark.full
 def test_the_same_bytes_come_out_under_every_hash_seed(tmp_path):
     digests = set()
     for seed in ("0", "1", "4711"):
@@ -47,6 +48,7 @@ def test_the_same_bytes_come_out_under_every_hash_seed(tmp_path):
     assert len(digests) == 1
 
 
+@pytest.mark.full
 def test_verilator_translates_it_without_a_warning(emitted, tmp_path):
     # A whole translation, not `--lint-only`, which leaves out the warnings on combinational loops.
     verilog, manifest = emitted

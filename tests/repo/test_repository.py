@@ -60,6 +60,7 @@ def test_the_wheel_holds_every_file_of_the_tree_and_no_other(tmp_path):
     assert packed == expected
 
 
+@pytest.mark.full
 def test_every_generated_file_is_up_to_date():
     for path, text in generator().outputs():
         name = path.relative_to(ROOT)

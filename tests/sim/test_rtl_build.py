@@ -34,6 +34,7 @@ def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "mine"
 
 
+@pytest.mark.full
 def test_the_same_content_is_compiled_once_and_needs_no_compiler_then(cache, monkeypatch):
     first = build(EDC, SMALL)
     stamp = (first / "unit.so").stat().st_mtime_ns
@@ -43,6 +44,7 @@ def test_the_same_content_is_compiled_once_and_needs_no_compiler_then(cache, mon
     assert (first / "unit.so").stat().st_mtime_ns == stamp
 
 
+@pytest.mark.full
 def test_other_content_has_another_place(cache, monkeypatch):
     places = {build(EDC, SMALL), build(EDC, replace(SMALL, llr_width=1))}
     monkeypatch.setattr(type(EDC), "source_sha256", lambda self: "changed")
@@ -50,6 +52,7 @@ def test_other_content_has_another_place(cache, monkeypatch):
     assert len(places) == 3
 
 
+@pytest.mark.full
 def test_two_builds_at_once_both_succeed_and_leave_one_result(cache):
     program = (
         "from ahasd.rtl.configs import UNITS\n"
@@ -121,6 +124,7 @@ def make_it_a_file(entry):
     entry.write_text("")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("damage", [damage_library, damage_ports, remove_library, make_it_a_file])
 def test_a_damaged_entry_is_made_anew(damage, cache, monkeypatch):
     built = []

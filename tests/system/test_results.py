@@ -3,6 +3,7 @@
 
 import csv
 import json
+from copy import deepcopy
 
 import pytest
 
@@ -14,12 +15,18 @@ from ahasd.system.simulate import prepare, simulate
 from ahasd.system.stats import flat
 
 
-@pytest.fixture
-def finished():
+@pytest.fixture(scope="module")
+def once():
     config = load_config("test", {"backend.ahasd": "golden", "workload.tokens": 12})
     trace, ranks = prepare(config)
     outcomes = [simulate(config.with_scheme(s), trace, ranks) for s in ("async-edc", "sync")]
     return config, document(config, trace, outcomes, [0.1, 0.2])
+
+
+@pytest.fixture
+def finished(once):
+    config, told = once
+    return config, deepcopy(told)
 
 
 RECORDS = [{"request": 0, "completion_tokens": 7}, {"request": 1, "completion_tokens": 5}]

@@ -47,6 +47,7 @@ def requests(draw):
     return made
 
 
+@pytest.mark.full
 @settings(
     max_examples=150,
     deadline=None,
@@ -122,6 +123,7 @@ def test_any_trace_under_any_scheme_is_lossless_and_every_account_balances(
     assert outcome.ledger.passes >= 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -164,11 +166,13 @@ def test_golden_and_rtl_give_the_same_run(scheme):
     assert seen[0] == seen[1]
 
 
+@pytest.mark.full
 def test_the_amaranth_simulator_gives_the_same_run():
     short = {"workload.tokens": 2}
     assert same(run(short | {"backend.ahasd": "pysim"})) == same(run(short))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("unit", UNITS["ahasd"].parts)
 def test_one_unit_in_rtl_among_golden_ones_gives_the_same_run(unit):
     short = {"workload.tokens": 12}
@@ -176,6 +180,7 @@ def test_one_unit_in_rtl_among_golden_ones_gives_the_same_run(unit):
     assert same(mixed) == same(run(short))
 
 
+@pytest.mark.full
 def test_clocking_every_cycle_gives_the_same_run_as_skipping():
     short = {"workload.tokens": 12}
     skipped = run(short)
@@ -205,6 +210,7 @@ def test_lockstep_gives_the_same_run(monkeypatch):
     assert same(locked) == same(run(short))
 
 
+@pytest.mark.full
 def test_the_main_configuration_compares_schemes_on_the_shipped_trace():
     schemes = ("npu-ar", "sync", "async", "async-edc", "ahasd")
     found = {scheme: metrics(run({"scheme": scheme}, name="default")) for scheme in schemes}

@@ -8,6 +8,8 @@ import pytest
 from ahasd.gen.emit import write
 from ahasd.sim.bench import BenchFailure, available
 
+pytestmark = pytest.mark.full
+
 SCENARIOS = {
     "no stalls": {"gap": 0.0, "stall": 0.0},
     "random gaps": {"gap": 0.6, "stall": 0.0},

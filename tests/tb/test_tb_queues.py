@@ -3,6 +3,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 SCENARIOS = {
     "no stalls": {"gap": 0.0, "stall": 0.0},
     "random gaps": {"gap": 0.6, "stall": 0.0},

@@ -15,6 +15,8 @@ from ahasd.rtl.queues.params import Event
 from ahasd.rtl.tvc.params import Table
 from ahasd.sim.pysim import PysimEngine
 
+pytestmark = pytest.mark.full
+
 # before, after, how it is used
 MUTANTS = {
     "a stale batch goes to the EDC": (

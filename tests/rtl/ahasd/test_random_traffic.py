@@ -31,6 +31,7 @@ def test_random_pins_give_equal_pins_on_every_edge(seed, both, random_pins):
     assert len(disturb(both("test"), random_pins(params, seed), 5_000)) == 4
 
 
+@pytest.mark.full
 def test_the_amaranth_source_agrees_too(both, random_pins):
     params = CONFIGURATIONS["test"]
     disturb(both("test", make_engine("ahasd", params, "pysim")), random_pins(params, 3), 800)

@@ -6,6 +6,8 @@ import pytest
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.pysim import PysimEngine
 
+pytestmark = pytest.mark.full
+
 MUTANTS = {
     "the doubt survives the end of its batch": (
         "doubt.eq(Mux(ends, 0, doubt_with))",

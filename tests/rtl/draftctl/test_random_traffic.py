@@ -11,7 +11,7 @@ from ahasd.sim.registry import make_engine
 EDGES = {"rtl": 20_000, "pysim": 6_000}
 
 
-@pytest.mark.parametrize("backend", EDGES)
+@pytest.mark.parametrize("backend", ["rtl", pytest.param("pysim", marks=pytest.mark.full)])
 @pytest.mark.parametrize("configuration", UNITS["draftctl"].configurations)
 def test_random_traffic_gives_equal_pins_on_every_edge(backend, configuration, traffic):
     params = UNITS["draftctl"].configurations[configuration]

@@ -12,6 +12,8 @@ from ahasd.rtl.configs import UNITS
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.pysim import PysimEngine
 
+pytestmark = pytest.mark.full
+
 MUTANTS = {
     "a verdict trains the present index instead of the remembered one": (
         "pht_train.addr.eq(in_flight_read.data.index)",

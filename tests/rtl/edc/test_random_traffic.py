@@ -10,7 +10,7 @@ from ahasd.sim.registry import make_engine
 EDGES = {"rtl": 20_000, "pysim": 8_000}
 
 
-@pytest.mark.parametrize("backend", EDGES)
+@pytest.mark.parametrize("backend", ["rtl", pytest.param("pysim", marks=pytest.mark.full)])
 @pytest.mark.parametrize("configuration", UNITS["edc"].configurations)
 def test_random_traffic_gives_equal_pins_on_every_edge(backend, configuration, traffic):
     params = UNITS["edc"].configurations[configuration]

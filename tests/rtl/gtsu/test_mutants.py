@@ -12,6 +12,8 @@ from ahasd.rtl.configs import UNITS
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.pysim import PysimEngine
 
+pytestmark = pytest.mark.full
+
 MUTANTS = {
     "requests are granted while nothing runs": (
         "self.compute_request & self.mask & self.running.replicate(params.ranks)",

@@ -42,7 +42,7 @@ SEEN_IN_LONG_RUNS = {
 }
 
 
-@pytest.mark.parametrize("backend", EDGES)
+@pytest.mark.parametrize("backend", ["rtl", pytest.param("pysim", marks=pytest.mark.full)])
 @pytest.mark.parametrize("configuration", UNITS["gtsu"].configurations)
 def test_random_traffic_gives_equal_pins_on_every_edge(backend, configuration, traffic, monitor):
     params = UNITS["gtsu"].configurations[configuration]

@@ -12,6 +12,8 @@ from ahasd.rtl.configs import UNITS
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.pysim import PysimEngine
 
+pytestmark = pytest.mark.full
+
 PARTS = ("bank", "npu_side", "pim_side", "unit")
 
 # file, before, after

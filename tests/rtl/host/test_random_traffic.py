@@ -15,7 +15,7 @@ CONFIGURATIONS = UNITS["host"].configurations
 RATIOS = [0.31, 0.8, 1.0, 1.37, 3.0]
 
 
-@pytest.mark.parametrize("backend", ["rtl", "pysim"])
+@pytest.mark.parametrize("backend", ["rtl", pytest.param("pysim", marks=pytest.mark.full)])
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_random_pins_and_clocks_give_equal_pins_on_every_edge(backend, configuration, random_pins):
     params = CONFIGURATIONS[configuration]

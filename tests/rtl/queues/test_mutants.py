@@ -13,6 +13,8 @@ from ahasd.rtl.configs import UNITS
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.pysim import PysimEngine
 
+pytestmark = pytest.mark.full
+
 # file, before, after
 MUTANTS = {
     "the pim side lets stale batches pass": (

@@ -12,7 +12,7 @@ CONFIGURATIONS = UNITS["queues"].configurations
 RATIOS = [0.5, 0.8, 1.0, 1.37, 2.0]
 
 
-@pytest.mark.parametrize("backend", ["rtl", "pysim"])
+@pytest.mark.parametrize("backend", ["rtl", pytest.param("pysim", marks=pytest.mark.full)])
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_random_pins_and_clocks_give_equal_pins_on_every_edge(backend, configuration, random_pins):
     params = CONFIGURATIONS[configuration]

@@ -6,6 +6,8 @@ import pytest
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.pysim import PysimEngine
 
+pytestmark = pytest.mark.full
+
 # Fault: (text, replacement, seed of a traffic that soon meets it).
 MUTANTS = {
     "a part of a token counts as one": (

@@ -75,6 +75,7 @@ def test_where_no_rule_makes_a_difference_all_rules_share_a_run(tmp_path, monkey
     assert [each["timing"]["taken_over"] for each in found] == [False, True] * 2 + [False] * 2
 
 
+@pytest.mark.full
 def test_what_is_done_is_not_run_again(tmp_path, monkeypatch):
     first = run_matrix(wanted(), BASE, SETTINGS, tmp_path, jobs=1)
     assert [each["cell"]["configuration"] for each in first] == ["sync", "sync", "async", "async"]
@@ -176,6 +177,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 def test_a_matrix_that_was_killed_goes_on_to_the_same_results(tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(_KILLED)

@@ -13,6 +13,8 @@ from ahasd.system.devices.report import build as building
 from ahasd.system.devices.report.plots import PLOTS, write_plots
 from ahasd.system.devices.report.text import tables
 
+pytestmark = pytest.mark.full
+
 
 def test_the_document_is_json_and_holds_every_figure(report):
     told = json.loads(json.dumps(report.document(), allow_nan=False))

@@ -12,6 +12,8 @@ from ahasd.system.devices.report.products import model_products, product, square
 from ahasd.system.model import load_model
 from ahasd.system.platform import load_platform
 
+pytestmark = pytest.mark.full
+
 PLATFORM = load_platform("mobile-paper")
 TIMING = load_timing("lpddr5-6400")
 

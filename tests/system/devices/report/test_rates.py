@@ -9,6 +9,8 @@ from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.report.rates import npu_rates, pim_rates
 from ahasd.system.platform import load_platform
 
+pytestmark = pytest.mark.full
+
 TIMING = load_timing("lpddr5-6400")
 # JESD209-5 for 16 Gb: tRFCab 280 ns of every 3906 ns.
 REFRESHED = 1 - 280 / 3906

@@ -6,6 +6,8 @@ import pytest
 from ahasd.system.devices.report.roofline import Roof, npu_point, pim_point
 from ahasd.system.devices.work import Events, Phase, Task
 
+pytestmark = pytest.mark.full
+
 ROOF = Roof(device="NPU", peak_ops_s=1000.0, bytes_s=50.0)
 
 

@@ -13,6 +13,8 @@ from ahasd.system.devices.work import Events, Phase, Task
 from ahasd.system.model import load_model
 from ahasd.system.platform import load_platform
 
+pytestmark = pytest.mark.full
+
 
 def test_a_whole_task_is_as_fast_as_its_phases_one_after_another():
     taken = [
