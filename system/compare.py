@@ -27,6 +27,9 @@ STEPS: dict[str, tuple[Scheme, dict[str, Any]]] = {
 two last differ in what becomes of a stop for which the TVC finds no time: AHASD drafts on, the
 other waits."""
 
+COMPARED: tuple[BackendName, ...] = ("golden", "rtl")
+"""Backends that must give the same."""
+
 Progress = Callable[[str, int], None]
 
 
@@ -70,9 +73,7 @@ def ablation(
         A run is not lossless, or an account does not balance.
     """
     first = config.backend.ahasd
-    others: tuple[BackendName, ...] = ("golden", "rtl")
-    backends: list[BackendName] = [first]
-    backends += [each for each in others if check and each != first]
+    backends = [first, *(each for each in COMPARED if check and each != first)]
     steps = []
     pool = DevicePool()
     for label, (scheme, changes) in STEPS.items():

@@ -27,10 +27,12 @@ NOTHING = frozenset[Group]()
 
 
 @cache
-def devices(fidelity="command", unit: Unit = "aau", pair=("tiny-draft", "tiny-target"), overrides=()):
+def devices(
+    fidelity="command", unit: Unit = "aau", pair=("tiny-draft", "tiny-target"), overrides=()
+):
     platform = load_platform("mobile-paper", dict(overrides))
     draft, target = (load_model(each) for each in pair)
-    ranks = shared_ranks(platform, draft, target, 1024)
+    ranks = shared_ranks(platform, draft, target, 1152)
     if fidelity == "analytic":
         return AnalyticDevices(platform, draft, target, platform.pim.ranks, platform.pim.ranks)
     return CommandDevices(platform, draft, target, ranks, unit=unit)
@@ -234,6 +236,27 @@ def test_the_search_is_for_one_draft_length_and_takes_the_first_of_equals():
         "analytic", overrides=mobile(**{"npu.offchip_scope": "per_channel"})
     )
     assert search(again, 16, CONTEXT).mapping == search(held, 16, CONTEXT).mapping
+
+
+@pytest.mark.parametrize(
+    ("pair", "draft", "target"),
+    [
+        (("llama2-7b", "llama2-13b"), NOTHING, NOTHING),
+        # One key serves all heads: a rank's multipliers, not its cells, limit attention there.
+        (
+            ("palm-8b", "palm-30b"),
+            frozenset({"attention", "nonlinear"}),
+            frozenset({"attention", "nonlinear"}),
+        ),
+    ],
+)
+def test_mappings_of_packaged_pairs(pair, draft, target):
+    # At the longest context of the default run: a prompt of 128, 1024 tokens.
+    found = search(devices(pair=pair), 8, 1152)
+    assert found.mapping == Mapping(draft=draft, target=target)
+    for other in (NOTHING, frozenset[Group](GROUPS)):
+        alone = MappedDevices(devices(pair=pair), Mapping(draft=other, target=other))
+        assert found.round_ps(8, 1152) <= alone.round_ps(8, 1152)
 
 
 def run(**overrides):
