@@ -185,7 +185,7 @@ def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
 
     mapped = json.loads((folder / "mapped.json").read_text())
     generic = json.loads((folder / "generic.json").read_text())
-    result = _figures(mapped["design"], generic["design"])
+    result = _figures(mapped["design"], generic["design"], library)
     foreign = [cell for cell in result["cells"] if cell.startswith("$")]
     if foreign:
         raise YosysError(f"{request.module}: cells that library {library.name} lacks: {foreign}")
@@ -209,13 +209,17 @@ def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
     return result
 
 
-def _figures(mapped: Mapping[str, Any], generic: Mapping[str, Any]) -> dict[str, Any]:
-    """Return area and counts of a module, or of the design."""
+def _figures(
+    mapped: Mapping[str, Any], generic: Mapping[str, Any], library: Library
+) -> dict[str, Any]:
+    """Return area and counts of a design."""
     cells = dict(sorted(mapped.get("num_cells_by_type", {}).items()))
     states = generic.get("num_cells_by_type", {})
+    # Not the figure of `stat`, which leaves latches out.
+    sequential = sum(library.state_areas.get(cell, 0.0) * count for cell, count in cells.items())
     return {
         "area": round(mapped.get("area", 0.0), 6),
-        "sequential_area": round(mapped.get("sequential_area", 0.0), 6),
+        "sequential_area": round(sequential, 6),
         "cells": cells,
         "flops": sum(count for cell, count in states.items() if _FLOP.match(cell)),
         "latches": sum(count for cell, count in states.items() if _LATCH.match(cell)),

@@ -57,6 +57,8 @@ class Library:
         Unit of its times, ps.
     states
         Output pin of every flip-flop and latch, the first of two.
+    state_areas
+        Their areas, in the library's unit.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Library:
     load_ff: float
     time_unit_ps: float
     states: Mapping[str, str]
+    state_areas: Mapping[str, float]
 
     @property
     def unit(self) -> str:
@@ -137,18 +140,20 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
         raise UserError(f"{where} is no Liberty file: it has no group `library`")
     found: dict[str, list[tuple[float, str, float]]] = {"nand2": [], "buffer": [], "inverter": []}
     states: dict[str, str] = {}
+    state_areas: dict[str, float] = {}
     for text in bare:
         unit = _LOAD_UNIT.search(text)
         scale = float(unit[1]) * (1000 if unit[2].lower() == "pf" else 1) if unit else 1.0
         for cell, body in _cells(text):
+            area = _AREA.search(body)
             if _STATE.search(body):
                 function = _FUNCTION.search(body)
                 pins = _PIN.findall(body, 0, function.start()) if function else []
-                if pins:
+                if pins and area:
                     states[cell] = pins[-1]
+                    state_areas[cell] = float(area[1])
                 continue
             kind = _kind(body)
-            area = _AREA.search(body)
             pin = _CAPACITANCE.search(body)
             if kind and area:
                 found[kind].append((float(area[1]), cell, scale * float(pin[1]) if pin else 1.0))
@@ -174,6 +179,7 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
         load_ff=round(4 * smallest["inverter"][2], 3),
         time_unit_ps=float(time[1]) * (1000 if time[2].lower() == "n" else 1) if time else 1000.0,
         states=states,
+        state_areas=state_areas,
     )
 
 

@@ -74,12 +74,12 @@ def found(design: Mapping[str, Any]) -> tuple[Memory, ...]:
                 continue
             told, pins = cell["parameters"], cell["connections"]
             clocked = told["RD_CLK_ENABLE"]
-            unusual = ("ARST", "SRST", "ARST_VALUE", "CE_OVER_SRST", "WIDE_CONTINUATION")
+            resets = {*pins["RD_ARST"], *pins["RD_SRST"]}
             plain = (
                 int(told["WR_PORTS"], 2) == 1
                 and len(set(map(str, pins["WR_EN"]))) == 1
-                and not any(_ones(told.get(f"RD_{key}", "0")) for key in unusual)
-                and not _ones(told["RD_TRANSPARENCY_MASK"])
+                and resets <= {"0"}
+                and "1" not in told["RD_WIDE_CONTINUATION"] + told["RD_TRANSPARENCY_MASK"]
                 and len(set(clocked)) == 1
             )
             memories.append(
@@ -94,10 +94,6 @@ def found(design: Mapping[str, Any]) -> tuple[Memory, ...]:
                 )
             )
     return tuple(sorted(memories, key=lambda memory: (memory.module, memory.cell)))
-
-
-def _ones(value: str) -> bool:
-    return "1" in value
 
 
 def commands(memories: Iterable[Memory], choice: str) -> list[str]:

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flow on hardware whose gates can be counted by hand."""
+
+import pytest
+
+from ahasd import UserError
+from ahasd.gen.yosys import YosysError
+from ahasd.synth import flow, passes
+from ahasd.synth.flow import Request, design, synthesise
+from ahasd.synth.library import load
+
+DFF_GE, XOR_GE, MUX_GE, LATCH_GE = 5.5, 2.0, 2.33, 3.5
+
+
+def request(component, **changes) -> Request:
+    return Request(module="unit", design=design(component, "unit"), library=load(), **changes)
+
+
+@pytest.mark.parametrize("width", [1, 4, 8])
+def test_a_register_is_a_flip_flop_a_bit_and_nothing_else(parts, width):
+    found = synthesise(request(parts.register(width)))
+    assert found["cells"] == {"DFF": width}
+    assert found["area"] == found["sequential_area"] == width * DFF_GE
+    assert (found["flops"], found["latches"], found["memories"]) == (width, 0, [])
+
+
+def test_a_parity_is_an_xor_less_than_it_has_bits(parts):
+    found = synthesise(request(parts.parity(8)))
+    gates = {name: count for name, count in found["cells"].items() if name != "DFF"}
+    assert sum(gates.values()) == 7
+    assert set(gates) <= {"XOR2", "XNOR2"}
+    assert found["area"] - found["sequential_area"] == pytest.approx(7 * XOR_GE)
+
+
+def test_parts_have_the_area_of_their_registers(parts):
+    found = synthesise(request(parts.pair(), parts=True))
+    assert found["parts"] == {"left": 2 * DFF_GE, "right": 3 * DFF_GE, "own": 0.0}
+    assert found["area"] == 5 * DFF_GE
+
+
+def test_a_top_without_parts_has_all_of_its_area_itself(parts):
+    found = synthesise(request(parts.register(3), parts=True))
+    assert found["parts"] == {"own": 3 * DFF_GE}
+
+
+def test_a_memory_as_flip_flops_has_one_a_bit_and_says_so(parts):
+    found = synthesise(request(parts.shelf(depth=4, width=3)))
+    assert found["flops"] == 12
+    (memory,) = found["memories"]
+    assert memory == {
+        "name": "rows",
+        "words": 4,
+        "width": 3,
+        "bits": 12,
+        "reads": 1,
+        "as": "flops",
+        "why": "",
+    }
+    # At least a way to hold each bit, and three of four words to leave out in each column.
+    assert found["area"] - 12 * DFF_GE > (12 + 3 * 3) * MUX_GE * 0.5
+
+
+def test_a_memory_as_latches_has_one_a_bit_a_word_and_a_column(parts):
+    found = synthesise(request(parts.shelf(depth=4, width=3), memories="latches"))
+    assert (found["flops"], found["latches"]) == (0, 12 + 4 + 3)
+    assert found["sequential_area"] == pytest.approx((12 + 4 + 3) * LATCH_GE)
+    assert found["memories"][0]["as"] == "latches"
+
+
+def test_a_latch_array_that_answers_a_cycle_later_has_a_register_for_the_answer(parts):
+    shelf = parts.shelf(depth=4, width=3, clocked=True)
+    found = synthesise(request(shelf, memories="latches"))
+    assert (found["flops"], found["latches"]) == (3, 12 + 4 + 3)
+
+
+def test_a_macro_is_left_out_of_the_cells(parts):
+    shelf = parts.shelf(depth=64, width=16, clocked=True)
+    found = synthesise(request(shelf, memories="macros"))
+    assert found["memories"][0]["as"] == "macros"
+    assert (found["flops"], found["latches"]) == (0, 0)
+    assert found["area"] == 0
+    assert found["cells"] == {"ahasd_macro": 1}
+
+
+def test_a_second_run_is_from_the_cache_and_the_same(parts, monkeypatch):
+    asked = request(parts.parity(5))
+    first = synthesise(asked)
+    monkeypatch.setattr(passes, "run", lambda *_: pytest.fail("mapped again"))
+    assert synthesise(asked) == first
+
+
+def test_two_runs_without_the_cache_are_equal(parts):
+    asked = request(parts.shelf(depth=5, width=3), memories="latches")
+    assert synthesise(asked, cached=False) == synthesise(asked, cached=False)
+
+
+@pytest.mark.parametrize("change", [{"memories": "latches"}, {"parts": True}])
+def test_whatever_shapes_the_netlist_is_in_the_key(parts, change, cache):
+    component = parts.shelf(depth=2, width=2)
+    synthesise(request(component))
+    before = set(cache.glob("synth/*.json"))
+    synthesise(request(component, **change))
+    assert len(set(cache.glob("synth/*.json")) - before) == 1
+
+
+def test_the_run_leaves_nothing_but_its_result(parts, cache, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    synthesise(request(parts.parity(3)))
+    assert list(elsewhere.iterdir()) == []
+    assert [path.suffix for path in (cache / "synth").iterdir()] == [".json"]
+
+
+def test_a_damaged_entry_is_told_with_the_remedy(parts, cache):
+    asked = request(parts.register(2))
+    synthesise(asked)
+    (entry,) = (cache / "synth").glob("*.json")
+    entry.write_text("{")
+    with pytest.raises(UserError, match=r"cannot keep netlists.*AHASD_CACHE"):
+        synthesise(asked)
+
+
+def test_a_cache_that_cannot_be_is_told(parts, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AHASD_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match="AHASD_CACHE"):
+        synthesise(request(parts.register(1)))
+
+
+def test_a_cell_that_no_library_has_is_an_error(parts, monkeypatch):
+    held = flow._mapping
+    monkeypatch.setattr(
+        flow,
+        "_mapping",
+        lambda *asked: [line for line in held(*asked) if not line.startswith("dfflibmap")],
+    )
+    with pytest.raises(YosysError, match="cells that library ge lacks"):
+        synthesise(request(parts.register(1)))
+
+
+def test_what_yosys_says_of_a_fault_is_the_message(tmp_path):
+    with pytest.raises(YosysError, match=r"ERROR: .*nothing_of_that_name"):
+        passes.run(["read_rtlil nothing_of_that_name.il"], tmp_path)
+
+
+def test_missing_pyosys_is_told_with_the_remedy(monkeypatch):
+    from importlib.metadata import PackageNotFoundError
+
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(passes, "version", missing)
+    with pytest.raises(UserError, match=r"pip install 'ahasd\[synth\]'"):
+        passes.tools()
