@@ -73,7 +73,7 @@ def ablation(
         A run is not lossless, or an account does not balance.
     """
     first = config.backend.ahasd
-    backends = [first, *(each for each in COMPARED if check and each != first)]
+    backends = list(dict.fromkeys((first, *COMPARED))) if check else [first]
     steps = []
     pool = DevicePool()
     for label, (scheme, changes) in STEPS.items():

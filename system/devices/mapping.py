@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.command import CommandDevices
@@ -47,6 +48,18 @@ class Mapping:
             }
             for name, on_npu in (("draft", self.draft), ("target", self.target))
         }
+
+
+def mapping_lines(metrics: dict[str, Any]) -> list[str]:
+    """Return a line a model on where its operators run, of a run's metrics; none without a search.
+
+    Every rank holds both models.
+    """
+    return [
+        f"{model}: {', '.join(places['npu']) or 'nothing'} on the NPU,"
+        f" {', '.join(places['pim']) or 'nothing'} in all ranks"
+        for model, places in metrics.get("mapping", {}).items()
+    ]
 
 
 class MappedDevices:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from ahasd.system.devices.mapping import mapping_lines
 from ahasd.system.matrix.binding import Gist, mean_shares, sentence
 from ahasd.system.matrix.cells import ABLATION
 
@@ -223,19 +224,12 @@ def explanations(found: Sequence[Found], configurations: Sequence[str]) -> list[
 
 
 def mappings(found: Sequence[Found]) -> list[str]:
-    """Return a line a pair and configuration whose operators a search placed."""
+    """Return a line a pair, configuration and model whose operators a search placed."""
     told = dict[str, None]()
     for each in found:
-        if "mapping" not in each.get("metrics", {}):
-            continue
         cell = each["cell"]
-        at = f" for k = {cell['k']}" if cell["k"] else ""
-        parts = [
-            f"{model}: NPU {', '.join(places['npu']) or 'nothing'}; PIM"
-            f" {', '.join(places['pim']) or 'nothing'}"
-            for model, places in each["metrics"]["mapping"].items()
-        ]
-        told[f"{cell['pair']}, {cell['configuration']}{at}: {'. '.join(parts)}"] = None
+        for line in mapping_lines(each.get("metrics", {})):
+            told[f"{cell['pair']}, {cell['configuration']}, {line}"] = None
     return list(told)
 
 

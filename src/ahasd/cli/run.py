@@ -44,7 +44,9 @@ def run(
 
     - gpu-ar, npu-ar, pim-ar: a GPU, the NPU or the PIM decodes alone, one token a pass
     - gpu-sd, npu-sd, pim-sd: the same device drafts a batch and verifies it, by turns
+    - specpim: NPU and PIM draft and verify by turns, each operator where a search puts it
     - sync: the PIM drafts a batch and waits for its verdict
+    - amusd: the PIM drafts ahead token by token, and the NPU takes all that is there
     - async: the PIM drafts ahead without control
     - async-edc: the PIM drafts ahead as far as the EDC lets it
     - ahasd: the same, and the PIM pre-verifies where the TVC finds time for it
@@ -110,6 +112,7 @@ def run(
 
     from ahasd.cli.progress import token_progress
     from ahasd.system.config import load_config
+    from ahasd.system.devices.mapping import mapping_lines
     from ahasd.system.devices.pool import DevicePool
     from ahasd.system.metrics.records import records
     from ahasd.system.report import table
@@ -178,6 +181,9 @@ def run(
             f" {control['decisions']:,} decisions{compared},"
             f" {control['differing_from_software']:,} otherwise in software"
         )
+    for run in results["runs"]:
+        for line in mapping_lines(run):
+            print(f"{run['scheme']}, {line}")
     commands = results["timing"]["memory_commands"]
     if commands["all"]:
         print(
