@@ -151,8 +151,10 @@ class Runner:
             for name, part in self.parts.items()
         }
 
-    def run(self, operands: dict[str, Columns], enabled: np.ndarray) -> dict[str, Columns]:
-        """Return the results for rows of operands.
+    def run(
+        self, operands: dict[str, Columns], enabled: np.ndarray
+    ) -> dict[str, tuple[np.ndarray, Columns]]:
+        """Return what stands on the outputs at every edge, and of which row of operands.
 
         Parameters
         ----------
@@ -179,16 +181,17 @@ class Runner:
                 pins[edges, word] = values
         seen = self._engine.rows(pins)
         before = np.cumsum(enabled) - enabled  # enabled edges before each edge
-        results: dict[str, Columns] = {}
+        results = {}
         for name in operands:
-            latency = self.parts[name].latency
-            # The first edge that sees as many enabled ones behind it as row and latency want.
-            edges = np.searchsorted(before, np.arange(counts[name]) + latency)
-            results[name] = {}
+            row = before - self.parts[name].latency
+            edges = np.flatnonzero((row >= 0) & (row < counts[name]))
+            assert row[edges[-1]] == counts[name] - 1
+            found: Columns = {}
             for key, member in self._members[name].items():
                 if member.flow == Out:
                     _, word = self._engine.place(f"{name}__{key}")
-                    results[name] |= _unpacked(key, member.shape, seen[edges, word])
+                    found |= _unpacked(key, member.shape, seen[edges, word])
+            results[name] = row[edges], found
         return results
 
 

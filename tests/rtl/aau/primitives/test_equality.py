@@ -56,10 +56,15 @@ def cases(numerics: Numerics, rows: int, seed: int) -> dict[str, tuple[Columns, 
     found: dict[str, tuple[Columns, Columns]] = {}
 
     def every(width: int) -> np.ndarray:
-        """Return all numbers of a width, or random ones if they are too many."""
+        """Return all numbers of a width, or random ones and corners if they are too many."""
         if 1 << width <= rows:
             return np.arange(1 << width)
-        return rng.integers(0, 1 << width, rows)
+        chosen = rng.integers(0, 1 << width, rows)
+        middle = 1 << (width - 1)
+        chosen[:96] = np.concatenate(
+            [start + np.arange(-16, 16) for start in (0, middle, 2 * middle)]
+        )
+        return np.clip(chosen, 0, 2 * middle - 1)
 
     depth = every(numerics.depth_width)
     power = exp2(depth, numerics)
@@ -169,16 +174,17 @@ def _floats(found, rows, rng):
         found[name] = operands | {"form": form}, {"code": code}
 
 
-def differences(name, found, operands, expected):
-    """List the members in which rows differ, with the first of them."""
+def differences(name, rows, found, operands, expected):
+    """List the members in which outputs differ, with the first of them."""
     told = []
     for key, column in expected.items():
-        differ = found[key] != column
+        differ = found[key] != column[rows]
         if key == "number.exponent":  # has no meaning of zeros
-            differ &= expected["number.mantissa"] != 0
-        for row in np.flatnonzero(differ)[:1]:
-            shown = {k: int(np.broadcast_to(v, differ.shape)[row]) for k, v in operands.items()}
-            told.append(f"{name} {shown}: {key} {found[key][row]}, not {column[row]}")
+            differ &= expected["number.mantissa"][rows] != 0
+        for edge in np.flatnonzero(differ)[:1]:
+            row = rows[edge]
+            shown = {k: int(np.broadcast_to(v, column.shape)[row]) for k, v in operands.items()}
+            told.append(f"{name} {shown}: {key} {found[key][edge]}, not {column[row]}")
     return told
 
 
@@ -187,11 +193,10 @@ def compare(runner, numerics, rows, enabled, seed=0):
     wanted = {name: case for name, case in wanted.items() if name in runner.parts}
     assert set(wanted) == set(runner.parts)
     found = runner.run({name: operands for name, (operands, _) in wanted.items()}, enabled)
-    told = [
-        line
-        for name, (operands, expected) in wanted.items()
-        for line in differences(name, found[name], operands, expected)
-    ]
+    told = []
+    for name, (operands, expected) in wanted.items():
+        seen, outputs = found[name]
+        told += differences(name, seen, outputs, operands, expected)
     assert told == []
 
 
