@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries: ours, Debian's, the user's."""
+
+import gzip
+
+import pytest
+
+from ahasd import UserError
+from ahasd.synth import library
+from ahasd.synth.gate_equivalents import CELLS
+from ahasd.synth.library import load
+
+CELL = """
+  cell ({name}) {{
+    area : {area};
+    pin (A) {{ direction : input; capacitance : 0.002; }}
+    pin (B) {{ direction : input; capacitance : 0.002; }}
+    pin (Y) {{ direction : output; function : "{function}"; }}
+  }}
+"""
+FLOP = """
+  cell ("FLOP") {
+    area : 9;
+    ff (IQ, IQN) { clocked_on : "C"; next_state : "D"; }
+    pin (D) { direction : input; }
+    pin (C) { direction : input; }
+    pin (QN) { direction : output; function : "IQN"; }
+    pin (Q) { direction : output; function : "IQ"; }
+  }
+"""
+
+
+def written(folder, *cells, head='time_unit : "1ns"; capacitive_load_unit (1, pf);'):
+    path = folder / "cells.lib"
+    path.write_text(f"/* cell (FAKE) */\nlibrary (mine_130) {{\n{head}\n{''.join(cells)}}}\n")
+    return path
+
+
+def cell(name, area, function):
+    return CELL.format(name=name, area=area, function=function)
+
+
+NEEDED = (cell("NAND", 3, "!(A*B)"), cell("NOT", 2, "!A"), cell("DRIVE", 4, "A"))
+
+
+@pytest.mark.parametrize(
+    ("name", "ge"),
+    [
+        ("INV", 0.67),
+        ("NAND2", 1.0),
+        ("NOR3", 1.33),
+        ("AOI22", 1.67),
+        ("XOR2", 2.0),
+        ("MUX2", 2.3),
+        ("DFF", 5.5),
+    ],
+)
+def test_gate_equivalents_are_those_of_textbooks(name, ge):
+    (found,) = [each for each in CELLS if each.name == name]
+    assert found.area_ge == pytest.approx(ge, abs=0.035)
+
+
+def test_our_library_is_its_own_unit_and_has_no_times():
+    ours = load()
+    assert (ours.name, ours.nand2_area, ours.unit, ours.timed) == ("ge", 1.0, "GE", False)
+    assert ours.buffer == "BUF"
+    assert ours.state_areas["DFF"] == 5.5
+    assert set(ours.states) == {"DFF", "DFFR", "DFFS", "LATCH", "LATCHN"}
+
+
+@pytest.mark.parametrize("function", ["!(A*B)", "!(A&B)", "!(B A)", "(!A)|(!B)", "A'+B'", "(A B)'"])
+def test_a_nand_is_known_by_what_it_does(tmp_path, function):
+    path = written(tmp_path, cell("ODD", 1, function), cell("MUCH", 7, "!(A*B)"), *NEEDED[1:])
+    assert load(paths=[path]).nand2_area == 1.0
+
+
+@pytest.mark.parametrize("function", ["!(A+B)", "!(A^B)", "A*B", "!A*B", "!(A*B*C)", "1"])
+def test_what_does_something_else_is_none(tmp_path, function):
+    path = written(tmp_path, cell("ODD", 1, function), *NEEDED)
+    assert load(paths=[path]).nand2_area == 3.0
+
+
+def test_a_users_file_is_read_compressed_or_not(tmp_path):
+    path = written(tmp_path, *NEEDED, FLOP)
+    packed = tmp_path / "cells.lib.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    plain, unpacked = load(paths=[path]), load(paths=[packed])
+    assert plain == unpacked
+    assert (plain.name, plain.unit, plain.timed) == ("mine_130", "um2", True)
+    assert plain.buffer == "DRIVE"
+    assert plain.load_ff == 8.0  # four inverters of 0.002 pF
+    assert plain.time_unit_ps == 1000
+    assert (plain.states, plain.state_areas) == ({"FLOP": "QN"}, {"FLOP": 9.0})
+
+
+def test_cells_of_several_files_are_one_library(tmp_path):
+    first = written(tmp_path, *NEEDED[:1])
+    second = tmp_path / "second.lib"
+    second.write_text(f'library (more) {{ time_unit : "1ps"; {"".join(NEEDED[1:])} }}')
+    both = load(paths=[first, second])
+    assert both.name == "mine_130"
+    assert both.sha256 != load(paths=[second, first]).sha256
+
+
+def test_a_cell_that_says_not_to_be_used_is_not(tmp_path):
+    unused = cell("CHEAP", 1, "!(A*B)").replace("area", "dont_use : true;\n    area")
+    assert load(paths=[written(tmp_path, unused, *NEEDED)]).nand2_area == 3.0
+
+
+@pytest.mark.parametrize(
+    ("cells", "lacks"), [(NEEDED[1:], "nand2"), (NEEDED[:2], "buffer"), (NEEDED[::2], "inverter")]
+)
+def test_a_library_without_what_the_flow_needs_is_refused(tmp_path, cells, lacks):
+    with pytest.raises(UserError, match=rf"cells\.lib has no {lacks} cell.*--liberty"):
+        load(paths=[written(tmp_path, *cells)])
+
+
+def test_what_is_no_library_is_refused(tmp_path):
+    path = tmp_path / "x.lib"
+    path.write_text("library of Alexandria")
+    with pytest.raises(UserError, match="is no Liberty file"):
+        load(paths=[path])
+    path.write_bytes(gzip.compress(b"library (a) {}")[:-6])
+    with pytest.raises(UserError, match=r"cannot read the Liberty file .*x\.lib"):
+        load(paths=[path])
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="cannot read"):
+        load(paths=[path])
+    with pytest.raises(UserError, match="No such file"):
+        load(paths=[tmp_path / "none.lib"])
+
+
+def test_a_nand_without_area_is_refused(tmp_path):
+    path = written(tmp_path, cell("NAND", 0, "!(A*B)"), *NEEDED[1:])
+    with pytest.raises(UserError, match="area of NAND must be above 0"):
+        load(paths=[path])
+
+
+def test_a_name_that_is_none_is_refused():
+    with pytest.raises(UserError, match="unknown library 'x'; known: ge, osu018"):
+        load("x")
+
+
+def test_osu018_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "OSU018", tmp_path / "none")
+    with pytest.raises(UserError, match="apt-get install qflow-tech-osu018"):
+        load("osu018")
+
+
+def test_osu018_is_what_debian_has(osu018):
+    assert (osu018.node_nm, osu018.nand2_area, osu018.time_unit_ps) == (180, 24.0, 1000)
+    assert osu018.states["DFFPOSX1"] == "Q"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variable", "nm", "nand2"),
+    [("AHASD_LIBERTY_SKY130", 130, 3.7536), ("AHASD_LIBERTY_ASAP7", 7, 0.05832)],
+)
+def test_users_libraries_are_what_they_are(users, variable, nm, nand2):
+    found = users(variable)
+    assert (found.node_nm, found.nand2_area) == (nm, pytest.approx(nand2))
+    assert len(found.states) > 10
