@@ -72,6 +72,63 @@ class Independent:
 
 
 @dataclass(frozen=True, slots=True)
+class Mixed:
+    """Easy and hard stretches of text that take turns, each with its own probability.
+
+    The lengths of the stretches are geometric: after every token there is a constant probability
+    that the other kind begins. A request begins with either kind by its share.
+
+    Attributes
+    ----------
+    easy, hard : float
+        Probability in an easy and in a hard stretch, 0..1.
+    easy_tokens, hard_tokens : float
+        Mean length of a stretch, tokens, at least 1.
+
+    Raises
+    ------
+    UserError
+        A number is out of its range.
+    """
+
+    easy: float
+    hard: float
+    easy_tokens: float
+    hard_tokens: float
+
+    def __post_init__(self) -> None:
+        for alpha in (self.easy, self.hard):
+            if not 0 <= alpha <= 1:
+                raise UserError(f"acceptance must lie in 0..1, not {alpha}")
+        for tokens in (self.easy_tokens, self.hard_tokens):
+            if not tokens >= 1:
+                raise UserError(f"a stretch has at least 1 token in the mean, not {tokens}")
+
+    @property
+    def alpha(self) -> float:
+        """Mean probability."""
+        tokens = self.easy_tokens + self.hard_tokens
+        return (self.easy * self.easy_tokens + self.hard * self.hard_tokens) / tokens
+
+    def is_easy(self, seed: int, shape: tuple[int, int]) -> Flags:
+        """Return which positions are in an easy stretch; `shape` is (requests, positions)."""
+        change = uniform(seed, "stretch", *np.ogrid[: shape[0], : shape[1]])
+        easy = np.empty(shape, np.bool_)
+        easy[:, 0] = change[:, 0] < self.easy_tokens / (self.easy_tokens + self.hard_tokens)
+        for place in range(1, shape[1]):
+            before = easy[:, place - 1]
+            leaves = change[:, place] < 1 / np.where(before, self.easy_tokens, self.hard_tokens)
+            easy[:, place] = before ^ leaves
+        return easy
+
+    def accepted(self, seed: int, entropy_nats: npt.NDArray[np.float64]) -> Flags:
+        """Return one flag for each position; see `Acceptance`."""
+        requests, positions = entropy_nats.shape
+        shape = requests, positions
+        return _draws(seed, shape) < np.where(self.is_easy(seed, shape), self.easy, self.hard)
+
+
+@dataclass(frozen=True, slots=True)
 class FixedLength:
     """A fixed mean of tokens per target call, as servers' synthetic acceptance gives it.
 

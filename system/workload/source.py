@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ahasd import UserError
-from ahasd.system.workload.acceptance import Acceptance, ByEntropy, FixedLength, Independent
+from ahasd.system.workload.acceptance import Acceptance, ByEntropy, FixedLength, Independent, Mixed
 from ahasd.system.workload.entropy_model import EntropyModel
 from ahasd.system.workload.ngram_pair import NGRAM_SIZE, ngram_trace
 from ahasd.system.workload.presets import preset
@@ -31,9 +31,10 @@ def open_trace(name: str, *, seed: int = 0, size: Size | None = None) -> Trace:
     name : str
         `synthetic:PRESET`; `synthetic:PRESET@ALPHA`, with another acceptance;
         `synthetic:PI0/M/KAPPA`, the three parameters of a model; `iid:ALPHA`, every token accepted
-        with that probability; `length:AL`, a fixed acceptance length; `ngram:COUPLING`, a pair
-        trained on the spot; else a packaged trace or a file. A file with such a name is reached
-        as `./name`.
+        with that probability; `mix:EASY/HARD/TOKENS/TOKENS`, easy and hard stretches of such mean
+        lengths take turns, with those two probabilities; `length:AL`, a fixed acceptance length;
+        `ngram:COUPLING`, a pair trained on the spot; else a packaged trace or a file. A file with
+        such a name is reached as `./name`.
     seed : int
         Of a trace that is made, not negative; others need none.
     size : Size or None
@@ -113,12 +114,22 @@ def _independent(name: str, argument: str) -> _Recipe:
     return _Recipe(model=preset("chat").model, acceptance=acceptance, evidence=_NO_SIGNAL)
 
 
+def _mixed(name: str, argument: str) -> _Recipe:
+    parts = argument.split("/")
+    if len(parts) != 4:
+        raise UserError(
+            f"{name}: four parameters are needed, EASY/HARD/TOKENS/TOKENS, not {len(parts)}"
+        )
+    acceptance = Mixed(*(_number(name, part) for part in parts))
+    return _Recipe(model=preset("chat").model, acceptance=acceptance, evidence=_NO_SIGNAL)
+
+
 def _fixed_length(name: str, argument: str) -> _Recipe:
     acceptance = FixedLength(_number(name, argument))
     return _Recipe(model=preset("chat").model, acceptance=acceptance, evidence=_NO_SIGNAL)
 
 
-_RECIPES = {"synthetic": _synthetic, "iid": _independent, "length": _fixed_length}
+_RECIPES = {"synthetic": _synthetic, "iid": _independent, "mix": _mixed, "length": _fixed_length}
 
 
 def _number(name: str, text: str) -> float:

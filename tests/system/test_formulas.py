@@ -5,68 +5,18 @@ A run is one long request: where requests end, batches are cut short, which no c
 """
 
 from itertools import accumulate
-from typing import cast
 
 import pytest
 
-from ahasd.system.config import load_config
+from ahasd.system.constant_run import PASS_PS, constant_run, tokens_per_pass_time
 from ahasd.system.devices.closed_forms import async_rate, oracle_rate, sync_rate
-from ahasd.system.devices.pool import DevicePool
-from ahasd.system.devices.work import Events, Phase, Task
-from ahasd.system.model import load_model
-from ahasd.system.simulate import prepare, simulate
-from ahasd.system.workload.source import open_trace
-from ahasd.system.workload.synthetic import Size
 
-PASS_PS = 10**11
 SLOW = pytest.mark.slow
-
-
-class Constant:
-    """Devices whose steps and passes take the same time at any context."""
-
-    simulated_commands = 0
-    origin = None
-
-    def __init__(self, draft_ps):
-        self.target_shape = load_model("llama2-13b")
-        self.draft_ps = draft_ps
-
-    def of(self, config, ranks):
-        return self
-
-    def task(self, time_ps):
-        return Task(phases=(Phase(name="all", compute_ps=time_ps),), events=Events())
-
-    def draft(self, context):
-        return self.task(self.draft_ps)
-
-    def verify(self, rows, context):
-        return self.task(PASS_PS)
-
-    def prefill(self, rows, *, drafts):
-        return self.task(1)
 
 
 def rate(ratio, alpha, tokens, **settings):
     """Return committed tokens in the time of a pass; `ratio` is a draft step's time in passes."""
-    config = load_config(
-        "default",
-        {
-            "workload.trace": f"iid:{alpha}",
-            "workload.tokens": tokens,
-            "tlm": "llama2-13b",
-            # Room for as long a context as the run needs; its length changes nothing here.
-            "dlm.max_context": 10**6,
-            "tlm.max_context": 10**6,
-            "memory.fidelity": "analytic",
-            **settings,
-        },
-    )
-    _, ranks = prepare(config)
-    trace = open_trace(f"iid:{alpha}", size=Size(requests=1, tokens=tokens, k_max=2))
-    pool = cast(DevicePool, Constant(round(ratio * PASS_PS)))
-    return tokens * PASS_PS / simulate(config, trace, ranks, pool=pool).time_ps
+    return tokens_per_pass_time(constant_run(f"iid:{alpha}", ratio, tokens, settings))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,8 @@ def info(
     ----------
     source
         A packaged trace, the path of an .npz file, or the name of a trace that is made on the
-        spot: synthetic:PRESET, iid:ALPHA, length:AL, ngram:COUPLING.
+        spot: synthetic:PRESET, iid:ALPHA, mix:EASY/HARD/TOKENS/TOKENS, length:AL,
+        ngram:COUPLING.
     seed
         Of a trace that is made on the spot.
     json_
@@ -137,7 +138,8 @@ def synth(
     ----------
     source
         PRESET; PRESET@ALPHA, with another acceptance; PI0/M/KAPPA, a model's own parameters;
-        iid:ALPHA, independent acceptance; length:AL, a fixed acceptance length.
+        iid:ALPHA, independent acceptance; mix:EASY/HARD/TOKENS/TOKENS, easy and hard stretches;
+        length:AL, a fixed acceptance length.
     seed
         Of every random draw.
     requests

@@ -7,7 +7,7 @@ import pytest
 from ahasd import UserError
 from ahasd.system.drafting.base import Drafting
 from ahasd.system.drafting.fixed import Fixed
-from ahasd.system.workload.acceptance import ByEntropy, FixedLength, Independent
+from ahasd.system.workload.acceptance import ByEntropy, FixedLength, Independent, Mixed
 from ahasd.system.workload.entropy_model import EntropyModel
 from ahasd.system.workload.replay import replay
 from ahasd.system.workload.source import open_trace
@@ -110,3 +110,30 @@ def test_an_impossible_acceptance_is_refused(value):
 def test_an_impossible_length_is_refused(value):
     with pytest.raises(UserError, match=r"acceptance length must lie in 1\.\.256, not"):
         FixedLength(value)
+
+
+def test_stretches_have_their_mean_lengths_and_their_acceptance():
+    mixed = Mixed(0.95, 0.5, 12, 4)
+    assert mixed.alpha == pytest.approx((0.95 * 12 + 0.5 * 4) / 16)
+    shape = (400, 500)
+    easy = mixed.is_easy(0, shape)
+    right = mixed.accepted(0, np.ones(shape))
+    # Stretches of one request are few; so the errors are those of some 12,500 of each kind.
+    assert easy.mean() == pytest.approx(12 / 16, abs=0.01)
+    assert easy[:, 0].mean() == pytest.approx(12 / 16, abs=0.08), "at the start already"
+    assert right[easy].mean() == pytest.approx(0.95, abs=0.005)
+    assert right[~easy].mean() == pytest.approx(0.5, abs=0.01)
+    changes = easy[:, 1:] != easy[:, :-1]
+    assert easy.sum() / (changes & easy[:, :-1]).sum() == pytest.approx(12, rel=0.03)
+    assert (~easy).sum() / (changes & easy[:, 1:]).sum() == pytest.approx(4, rel=0.03)
+
+
+def test_stretches_of_one_token_take_turns():
+    easy = Mixed(1, 0, 1, 1).is_easy(0, (3, 10))
+    assert (easy[:, 1:] != easy[:, :-1]).all()
+
+
+def test_a_mixed_trace_is_accepted_where_its_law_says():
+    trace = open_trace("mix:1/0/8/2", seed=3, size=Size(requests=4, tokens=50, k_max=4))
+    easy = Mixed(1, 0, 8, 2).is_easy(3, (4, 53))[:, :50]
+    assert ((trace.run > 0).reshape(4, 50) == easy).all()

@@ -13,7 +13,15 @@ SMALL = Size(requests=2, tokens=5, k_max=3, prompt_len=9)
 
 
 @pytest.mark.parametrize(
-    "name", ["synthetic:chat", "synthetic:chat@0.7", "synthetic:.2/1/.4", "iid:0.5", "length:2.5"]
+    "name",
+    [
+        "synthetic:chat",
+        "synthetic:chat@0.7",
+        "synthetic:.2/1/.4",
+        "iid:0.5",
+        "mix:.9/.5/12/4",
+        "length:2.5",
+    ],
 )
 def test_a_made_trace_says_where_it_comes_from_and_survives_a_file(name, tmp_path):
     trace = open_trace(name, seed=4, size=SMALL)
@@ -68,6 +76,11 @@ def test_another_acceptance_moves_the_mean_entropy_only():
         ("iid:nan", "'nan' is no number"),
         ("iid:inf", "'inf' is no number"),
         ("iid:1.2", "acceptance must lie in 0..1, not 1.2"),
+        ("mix:0.9/0.5", "four parameters are needed, EASY/HARD/TOKENS/TOKENS, not 2"),
+        ("mix:0.9/x/12/4", "'x' is no number"),
+        ("mix:1.1/0.5/12/4", "acceptance must lie in 0..1, not 1.1"),
+        ("mix:0.9/-0.5/12/4", "acceptance must lie in 0..1, not -0.5"),
+        ("mix:0.9/0.5/0.5/4", "a stretch has at least 1 token in the mean, not 0.5"),
         ("length:0.5", "acceptance length must lie in 1..256, not 0.5; it counts the bonus"),
     ],
 )
