@@ -23,7 +23,7 @@ FOLDER = Path("synth/results")
 
 
 def record_path(folder: Path, kind: str, configuration: str, library: Library) -> Path:
-    """Return the file of a record; `kind` is `area` or `timing`."""
+    """Return the file of a record; `kind` is `area`, `timing` or `blocks`."""
     label = re.sub(r"[^A-Za-z0-9._+-]", "-", library.name)[:100]
     return folder / f"{kind}-{configuration}-{label}.json"
 
@@ -48,12 +48,14 @@ def read(path: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def merge(held: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows by unit, overrides and memories, new ones in place of held ones."""
+    """Return rows in order, by what they are of; new ones in place of held ones."""
     rows = {_key(row): row for row in (*held, *new)}
     return [rows[key] for key in sorted(rows)]
 
 
-def _key(row: dict[str, Any]) -> tuple[str, str, str]:
+def _key(row: dict[str, Any]) -> tuple[str, ...]:
+    if "block" in row:
+        return (row["block"],)
     return row["unit"], json.dumps(row["overrides"]), row["memories"]
 
 

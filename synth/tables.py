@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ahasd.synth.memories import MACROS
+from ahasd.synth.memories import FLOPS, MACROS
 from ahasd.synth.nodes import CLAIM_PERCENT, DIES, PAPER_MM2
 from ahasd.synth.silicon import CONVERSIONS, shares_percent, silicon_mm2, verdict
 
@@ -53,6 +53,42 @@ def area_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     kinds = sorted({row["memories"] for row in rows})
     note = f"Areas in 1000 um2: {', '.join(CONVERSIONS.values())}. Memories as {', '.join(kinds)}."
     return TextTable("Area", header, shown, note=note)
+
+
+def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return a line for each unit: its gates with memories as flip-flops and with macros, its area.
+
+    The area is that with macros, where such a row is recorded.
+    """
+    by_unit: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        if not row["overrides"]:
+            by_unit.setdefault(row["unit"], {})[row["memories"]] = row
+    shown = []
+    for unit, kinds in by_unit.items():
+        flops, macros = kinds.get(FLOPS), kinds.get(MACROS)
+        row = macros or flops
+        if row is None:
+            continue
+        paper = PAPER_MM2.get(unit)
+        bits = f" + {row['macro_bits']:,} bits" if row["macro_bits"] else ""
+        shown.append(
+            (
+                f"`{unit}`",
+                "-" if flops is None else f"{flops['ge'] / 1000:.2f}",
+                "-" if macros is None else f"{macros['ge'] / 1000:.2f}{bits}",
+                *(span(*row["silicon_mm2"][conversion], digits=3) for conversion in CONVERSIONS),
+                "-" if paper is None else f"{paper:.2f}",
+            )
+        )
+    header = (
+        "unit",
+        "kGE, memories as flip-flops",
+        "kGE, with latch arrays and macros",
+        *(f"mm2, {how}" for how in CONVERSIONS.values()),
+        "mm2, `paper`",
+    )
+    return TextTable("Area", header, shown)
 
 
 def memory_table(rows: Sequence[dict[str, Any]]) -> TextTable:
@@ -188,3 +224,28 @@ def judged(row: dict[str, Any], path: dict[str, Any]) -> str:
     if high > period_ps:
         return "open"
     return "met" if path is row.get("sta") else "not excluded"
+
+
+def block_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return building blocks beside their estimates."""
+    shown = []
+    for row in rows:
+        estimate = row["estimate_ge"]
+        counted = row.get("counted_ge")
+        shown.append(
+            (
+                row["block"],
+                row["agrees_in"] or "no count",
+                f"{row['ge']:,.0f}",
+                f"{row['ge'] / estimate - 1:+.0%}",
+                f"{row['logic_ge']:,.0f}",
+                "-" if counted is None else f"{counted:,.0f}",
+                f"{estimate:,}",
+            )
+        )
+    header = ("block", "within 15 % in", "GE", "off", "logic", "counted", "estimate")
+    note = (
+        "Logic: cells without registers. Counted: as the estimate counts, transistors of generic"
+        " gates over four and 5.5 for a flip-flop."
+    )
+    return TextTable("Building blocks", header, shown, 2, note)

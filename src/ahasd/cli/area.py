@@ -2,11 +2,14 @@
 """`ahasd area`: the area of units by synthesis."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from ahasd.cli.options import assignments
+
+if TYPE_CHECKING:
+    from ahasd.synth.library import Library
 
 
 def area(
@@ -16,6 +19,7 @@ def area(
     liberty: Annotated[list[Path] | None, Parameter(negative=())] = None,
     memories: Literal["flops", "latches", "macros"] = "flops",
     parts: Annotated[bool, Parameter(negative=())] = False,
+    blocks: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     out: Path = Path("synth/results"),
     no_cache: Annotated[bool, Parameter(negative=())] = False,
@@ -31,6 +35,7 @@ def area(
     - `ahasd area`
     - `ahasd area edc gtsu --parts`
     - `ahasd area queues --memories macros`
+    - `ahasd area --blocks`
     - `ahasd area edc --liberty sky130_fd_sc_hd__tt_025C_1v80.lib.gz`
 
     Parameters
@@ -48,6 +53,8 @@ def area(
         is possible, latch arrays elsewhere).
     parts
         Show each unit's submodules, too.
+    blocks
+        Show building blocks beside an estimate instead of units.
     set_
         A parameter, as key=value; may be given several times.
     out
@@ -64,6 +71,9 @@ def area(
     from ahasd.synth.tables import area_table, die_table, memory_table, parts_table, verdict_line
 
     cells = load(library, liberty or ())
+    if blocks:
+        _blocks(cells, out, cached=not no_cache)
+        return
     path = record_path(out, "area", config, cells)
     held = read(path, "area")
     rows = []
@@ -84,4 +94,20 @@ def area(
     if any(row["unit"] == "ahasd" and not row["overrides"] for row in rows):
         show(die_table(known))
         Console().print(verdict_line(known), markup=False, highlight=False)
+    Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _blocks(cells: "Library", out: Path, *, cached: bool) -> None:
+    """Synthesise the building blocks, show and record them."""
+    from rich.console import Console
+
+    from ahasd.cli.synthesis import show
+    from ahasd.synth.blocks import catalogue, measure
+    from ahasd.synth.record import record_path, write
+    from ahasd.synth.tables import block_table
+
+    path = record_path(out, "blocks", "default", cells)
+    rows = [measure(block, cells, cached=cached) for block in catalogue()]
+    write(path, "blocks", rows)
+    show(block_table(rows))
     Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)
