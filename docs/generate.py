@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the generated parts of README and docs.
 
-They are everything between `<!-- begin: x -->` markers, and a timing diagram `docs/units/x.svg` for
-every WaveJSON file `docs/units/x.wave.json`.
+They are everything between `<!-- begin: x -->` markers, the plot `docs/numerics.svg`, and a timing
+diagram `docs/units/x.svg` for every WaveJSON file `docs/units/x.wave.json`.
 
 python docs/generate.py           rewrite them
 python docs/generate.py --record  run the ablation first, and keep its figures in ablation.json
@@ -24,6 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ahasd.gen.emit import write
+from ahasd.rtl.aau.encodings import Op
+from ahasd.rtl.aau.numerics import DEFAULT
+from ahasd.rtl.aau.scalar import program_cycles
+from ahasd.rtl.aau.schedule import APPLY, REDUCE
 from ahasd.rtl.configs import UNITS
 from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import RunConfig, load_config
@@ -33,6 +37,7 @@ from ahasd.system.devices.pool import DevicePool
 from ahasd.system.devices.tables import TABLES
 from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
+from ahasd.system.numerics.primitive_plot import errors_svg
 from ahasd.system.numerics.primitive_tables import TABLES as NUMERICS_TABLES
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
@@ -173,6 +178,18 @@ def ports(unit: str) -> str:
     return markdown_table(("port", "direction", "bits", "packing"), rows, text_columns=4)
 
 
+def aau_cycles() -> str:
+    """Return the cycles of the AAU's passes and programs with default numerics."""
+    rows = []
+    for op in Op:
+        first, second = (
+            f"{do.interval}, {do.latency}" if do else "" for do in (REDUCE.get(op), APPLY.get(op))
+        )
+        rows.append((f"`{op.name}`", first, str(program_cycles(op, DEFAULT) or ""), second))
+    header = ("`op`", "first pass", "program", "second or only pass")
+    return markdown_table(header, rows)
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     **TABLES,
     **ENERGY_TABLES,
@@ -184,6 +201,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "ablation": ablation_output,
     "keys": key_table,
     "validation": validation,
+    "aau-cycles": aau_cycles,
     **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},
 }
 
@@ -221,6 +239,7 @@ def outputs() -> Iterator[tuple[Path, str]]:
     """Yield every generated file with what it should hold."""
     for page in pages():
         yield page, filled(page.read_text(encoding="utf-8"))
+    yield DOCS / "numerics.svg", errors_svg()
     for wave in sorted(DOCS.glob("units/*.wave.json")):
         yield wave.with_suffix("").with_suffix(".svg"), drawn(wave.read_text(encoding="utf-8"))
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Largest errors of the primitives' golden models over every operand, and what they may be.
+"""Errors of the primitives' golden models over every operand, and how large they may be.
 
 Where an operand comes from a tensor by rounding, the exact operand lies up to half a step beside
 the rounded one; both ends of that step are tried.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,53 +29,62 @@ def mantissas(numerics: Numerics) -> Ints:
     return np.arange(one, 2 * one)
 
 
-def _largest_relative(found: Reals, exact: Reals) -> float:
-    return float(abs(found / exact - 1).max())
+Errors = tuple[Reals, Reals]
+"""Operands, and the largest error at each."""
 
 
-def exp2_error(numerics: Numerics) -> float:
-    """Return the largest relative error of exp2, with the rounding of its operand.
+def _relative(found: Reals, exact: Reals) -> Reals:
+    return abs(found / exact - 1)
 
-    A whole octave has every mantissa; further ones only shift it.
+
+def _largest(errors: Sequence[Reals]) -> Reals:
+    return np.maximum.reduce(list(errors))
+
+
+def exp2_errors(numerics: Numerics) -> Errors:
+    """Return the relative errors of powers `2**-x`, with the rounding of x.
+
+    The octave from 0 to 1 has every mantissa; further ones only shift it.
     """
     step = 2.0**-numerics.fraction_width
     depth = np.arange(1 << numerics.fraction_width)
-    found = np.ldexp(exp2(depth, numerics).mantissa.astype(float), 1 - numerics.mantissa_width)
-    return max(_largest_relative(found, oracle.exp2(-(depth + half) * step)) for half in HALF_STEPS)
+    mantissa = exp2(depth, numerics).mantissa.astype(np.float64)
+    found = np.ldexp(mantissa, 1 - numerics.mantissa_width)
+    errors = [_relative(found, oracle.exp2(-(depth + half) * step)) for half in HALF_STEPS]
+    return depth * step, _largest(errors)
 
 
-def recip_error(numerics: Numerics) -> float:
-    """Return the largest relative error of reciprocals."""
+def recip_errors(numerics: Numerics) -> Errors:
+    """Return the relative errors of reciprocals."""
     mantissa, one = mantissas(numerics), 2.0 ** (numerics.result_width - 1)
-    return _largest_relative(recip(mantissa, numerics) / one, oracle.recip(mantissa / one))
+    operand = mantissa / one
+    return operand, _relative(recip(mantissa, numerics) / one, oracle.recip(operand))
 
 
-def rsqrt_error(numerics: Numerics) -> float:
-    """Return the largest relative error of reciprocal square roots."""
+def rsqrt_errors(numerics: Numerics) -> Errors:
+    """Return the relative errors of reciprocal square roots from 1 to 4."""
     mantissa, one = mantissas(numerics), 2.0 ** (numerics.result_width - 1)
-    return max(
-        _largest_relative(
-            rsqrt(mantissa, odd, numerics) / one, oracle.rsqrt(mantissa / one * (1 + odd))
-        )
-        for odd in (0, 1)
-    )
+    operand = np.concatenate([mantissa / one, 2 * mantissa / one])
+    found = np.concatenate([rsqrt(mantissa, odd, numerics) / one for odd in (0, 1)])
+    return operand, _relative(found, oracle.rsqrt(operand))
 
 
-def log2_error(numerics: Numerics) -> float:
-    """Return the largest error of logarithms."""
+def log2_errors(numerics: Numerics) -> Errors:
+    """Return the errors of logarithms."""
     mantissa, one = mantissas(numerics), 2.0 ** (numerics.result_width - 1)
-    found = np.ldexp(logarithm(mantissa, numerics).astype(float), -numerics.mantissa_width)
-    return float(abs(found - oracle.log2(mantissa / one)).max())
+    logarithms = logarithm(mantissa, numerics).astype(np.float64)
+    operand = mantissa / one
+    found = np.ldexp(logarithms, -numerics.mantissa_width)
+    return operand, abs(found - oracle.log2(operand))
 
 
-def sigmoid_error(numerics: Numerics) -> float:
-    """Return the largest error of sigmoids, with the rounding of their operands."""
+def sigmoid_errors(numerics: Numerics) -> Errors:
+    """Return the errors of sigmoids, with the rounding of their operands."""
     step, one = 2.0**-numerics.fraction_width, 2.0 ** (numerics.result_width - 1)
     scaled = np.arange(-numerics.scaled_max, numerics.scaled_max + 1)
     found = sigmoid(scaled, numerics) / one
-    return max(
-        float(abs(found - oracle.sigmoid2((scaled + half) * step)).max()) for half in HALF_STEPS
-    )
+    errors = [abs(found - oracle.sigmoid2((scaled + half) * step)) for half in HALF_STEPS]
+    return scaled * step, _largest(errors)
 
 
 class Budget(NamedTuple):
@@ -85,23 +94,28 @@ class Budget(NamedTuple):
     ----------
     quantity
         What errs, in words.
-    measure
-        Returns the largest error of a variant.
+    errors
+        Returns the errors of a variant over every operand.
     limit
         Largest that the default variant may have; None where none is asked for.
     """
 
     quantity: str
-    measure: Callable[[Numerics], float]
+    errors: Callable[[Numerics], Errors]
     limit: float | None
+
+    def measure(self, numerics: Numerics) -> float:
+        """Return the largest error of a variant."""
+        return float(self.errors(numerics)[1].max())
 
 
 BUDGETS = {
-    "exp2": Budget("`2**-x`, relative, operand's rounding included", exp2_error, 4.9e-4),
-    "recip": Budget("`1/x`, relative", recip_error, 6e-5),
-    "rsqrt": Budget("`1/sqrt(x)`, relative", rsqrt_error, 1.2e-5),
-    "log2": Budget("`log2(x)` of a mantissa, absolute", log2_error, None),
+    "exp2": Budget("`2**-x`, relative, operand's rounding included", exp2_errors, 4.9e-4),
+    "recip": Budget("`1/x`, relative", recip_errors, 6e-5),
+    "rsqrt": Budget("`1/sqrt(x)`, relative", rsqrt_errors, 1.2e-5),
+    "log2": Budget("`log2(x)` of a mantissa, absolute", log2_errors, None),
     "sigmoid": Budget(
-        "`1/(1 + 2**-x)`, absolute, operand's rounding included", sigmoid_error, 1.1e-4
+        "`1/(1 + 2**-x)`, absolute, operand's rounding included", sigmoid_errors, 1.1e-4
     ),
 }
+"""Budgets by primitive."""

@@ -98,6 +98,10 @@ def cases(numerics: Numerics, rows: int, seed: int) -> dict[str, tuple[Columns, 
 def _loads(found, numerics, rows, rng):
     form = rng.integers(0, 4, rows)
     code = rng.integers(0, 1 << 32, rows) >> rng.integers(0, 32, rows)
+    # Around powers of two, where rounding carries out of a mantissa.
+    near = (1 << np.arange(32))[:, None] + np.array([-1, 0, 1])
+    near = np.concatenate([near, -near], axis=None) & 0xFFFFFFFF
+    code[: 4 * len(near)], form[: 4 * len(near)] = np.repeat(near, 4), np.tile(Format, len(near))
     for name, formats in (
         ("load", tuple(Format)),
         ("load_float", BOTH),
@@ -149,8 +153,9 @@ def _floats(found, rows, rng):
             )
             found[name + suffix] = {"a": a, "b": b, "form": form}, {"result": result}
     mantissa = rng.integers(0, 1 << STORE_WIDTH, rows) >> rng.integers(0, STORE_WIDTH + 1, rows)
-    keep = rng.integers(0, STORE_WIDTH, rows)  # ties need zeros below
-    mantissa = np.where(rng.random(rows) < 0.5, mantissa >> keep << keep, mantissa)
+    keep = rng.integers(0, STORE_WIDTH, rows)  # ties need zeros below, but for what breaks them
+    cut = mantissa >> keep << keep | rng.integers(0, 2, rows)
+    mantissa = np.where(rng.random(rows) < 0.5, cut, mantissa)
     number = {
         "sign": rng.integers(0, 2, rows),
         "mantissa": mantissa,
