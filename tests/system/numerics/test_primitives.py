@@ -52,7 +52,7 @@ def test_the_variants_are_told_with_all_their_parameters():
 def test_the_plot_has_a_panel_a_primitive_and_the_budget_at_its_height():
     drawing = ElementTree.fromstring(errors_svg())
     space = "{http://www.w3.org/2000/svg}"
-    panels = {group[0].text: group for group in drawing.iter(f"{space}g")}
+    panels = {str(group[0].text): group for group in drawing.iter(f"{space}g")}
     assert list(panels) == list(BUDGETS)
     for name, panel in panels.items():
         assert len(panel.findall(f"{space}polyline")) == len(VARIANTS)

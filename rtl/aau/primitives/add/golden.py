@@ -30,13 +30,12 @@ def add(a: IntsLike, b: IntsLike, form: Format) -> Ints:
     small = small >> right | cut
     unlike = x.sign ^ y.sign
     total = np.where(unlike == 1, large - small, large + small)
-    infinite = x.infinite | y.infinite
     return store(
-        np.where((total == 0) & (infinite == 0), x.sign & y.sign, x.sign),
+        np.where(total == 0, x.sign & y.sign, x.sign),  # of equal infinities there is no number
         total,
         x.exponent + 1,
         precision + GUARD_WIDTH + 1,
         form,
-        infinite=infinite,
+        infinite=x.infinite | y.infinite,
         nan=x.nan | y.nan | x.infinite & y.infinite & unlike,
     )

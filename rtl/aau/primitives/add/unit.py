@@ -74,7 +74,7 @@ class AddUnit(Primitive):
         large = registers.hold(x.significand, name="large")
         small = registers.hold(y.significand, name="small")
         unlike = registers.hold(x.sign ^ y.sign, name="unlike")
-        infinite = registers.hold(x.infinite | y.infinite, 2, "infinite")
+        infinite = registers.hold(x.infinite | y.infinite, 3, "infinite")
         nan = x.nan | y.nan | x.infinite & y.infinite & (x.sign ^ y.sign)
         sign = registers.hold(x.sign, 2, "sign")
         both = registers.hold(x.sign & y.sign, 2, "both")
@@ -91,10 +91,10 @@ class AddUnit(Primitive):
         above = widen(exponent, BIASED_WIDTH) + Const(1, BIASED_WIDTH).as_signed()
         place = above[:BIASED_WIDTH].as_signed() - widen(zeros, BIASED_WIDTH).as_signed()
         normal = Normal(
-            registers.hold(Mux(total.any() | infinite, sign, both), name="sign_out"),
+            registers.hold(Mux(total.any(), sign, both), name="sign_out"),
             registers.hold(mantissa, name="mantissa"),
             registers.hold(place[:BIASED_WIDTH].as_signed(), name="place"),
-            registers.hold(infinite, name="infinite_out"),
+            infinite,
             registers.hold(nan, 3, "nan"),
         )
         form = registers.hold(form, 3, "form")
