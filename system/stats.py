@@ -64,6 +64,7 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
     tokens = outcome.config.workload.tokens
     decoding_s = (outcome.time_ps - ledger.prefill_ps) / PS_PER_S
     spent = energy(outcome)
+    requests = arrivals(log)
     found: dict[str, Any] = {
         "scheme": outcome.config.scheme,
         "tokens": tokens,
@@ -76,7 +77,9 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
         "rows_per_pass": ledger.rows / ledger.passes,
         "mean_acceptance_length_tokens": tokens / ledger.passes,
         "verification_rate": ledger.passes / tokens,
-        "latency": latencies(arrivals(log)),
+        "requests": len(requests),
+        "requests_per_s": len(requests) * PS_PER_S / outcome.time_ps,
+        "latency": latencies(requests),
         "split": {part: ps / outcome.time_ps for part, ps in outcome.split_ps.items()},
         "npu": _utilisation(outcome.npu, outcome.time_ps),
         "delayed_s": {user: ps / PS_PER_S for user, ps in outcome.delayed_ps.items()},

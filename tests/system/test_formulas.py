@@ -10,6 +10,7 @@ import pytest
 
 from ahasd.system.constant_run import PASS_PS, constant_run, tokens_per_pass_time
 from ahasd.system.devices.closed_forms import async_rate, oracle_rate, sync_rate
+from ahasd.system.metrics.speculation import by_position, speculation
 
 SLOW = pytest.mark.slow
 
@@ -175,3 +176,23 @@ def test_the_best_first_length_is_the_simulator_s_best_too():
         for first in (1, 3, 8)
     }
     assert max(found, key=found.__getitem__) == 3 == best_first(alpha, ratio)
+
+
+@pytest.mark.parametrize("scheme", ["sync", "amusd"])
+def test_metrics_of_steps_have_the_values_of_independent_acceptance(scheme):
+    alpha, k = 0.75, 4
+    settings = {"scheme": scheme, "draft.rule": "fixed", "draft.k": k}
+    log = constant_run(f"iid:{alpha}", 0.138, 8192, settings).ledger.log
+    found = speculation(log.drafted, log.accepted, log.emitted)
+    # Of 8,192 tokens some 8,000 are tested: 0.02 is four standard errors of a share.
+    assert found["alpha"] == pytest.approx(alpha, abs=0.02)
+    for place in by_position(log.drafted, log.accepted).values():
+        if place["tested"] > 100:
+            error = 4 * (alpha * (1 - alpha) / place["tested"]) ** 0.5
+            assert place["of_tested"] == pytest.approx(alpha, abs=error)
+    if scheme == "sync":
+        tokens = (1 - alpha ** (k + 1)) / (1 - alpha)
+        assert found["mean_acceptance_length"] == pytest.approx(tokens, rel=0.03)
+        assert found["draft_acceptance_rate"] == pytest.approx((tokens - 1) / k, rel=0.04)
+        for i, place in enumerate(by_position(log.drafted, log.accepted).values(), 1):
+            assert place["of_all_steps"] == pytest.approx(alpha**i, abs=0.04)

@@ -100,6 +100,8 @@ def found():
         ("mean_acceptance_length_tokens", 2.5),
         ("rows_per_pass", 3.5),
         ("verification_rate", 0.4),
+        ("requests", 2),
+        ("requests_per_s", 1.0),
         ("discard_rate", (10 + 55) / 50),
         ("accepted_tokens_s", 30 / 1.5),
         ("drafted_tokens_s", 100 / 1.5),
