@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one scheme on one workload, and check what must hold at its end."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ahasd import UserError
@@ -39,6 +40,7 @@ from ahasd.system.schemes.pim import PimSequencer
 from ahasd.system.schemes.prefill import Prefiller
 from ahasd.system.schemes.preverify import Preverification
 from ahasd.system.schemes.registers import registers
+from ahasd.system.stopwatch import Stopwatch
 from ahasd.system.workload.playback import TargetStream
 from ahasd.system.workload.source import open_trace
 from ahasd.system.workload.trace import Trace
@@ -87,6 +89,9 @@ class Outcome:
     draft_control
         Decisions of the draft-length control, and those that software would have made otherwise;
         None without it.
+    wall_s
+        Wall time spent in `memory`, timing tasks and contention, and in `hardware`, stepping the
+        control units; s.
     """
 
     config: RunConfig
@@ -106,6 +111,7 @@ class Outcome:
     counters: dict[str, int]
     split_ps: dict[str, int]
     draft_control: tuple[int, int] | None = None
+    wall_s: dict[str, float] = field(default_factory=dict)
 
 
 def _longest_context(stream: TargetStream) -> int:
@@ -205,9 +211,13 @@ def simulate(
     """
     kernel = Kernel()
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
-    devices = _devices(config, ranks, pool or DevicePool())
-    memory = devices if isinstance(devices, CommandDevices) and config.memory.contention else None
-    machine = Machine(kernel, memory)
+    stopwatch = Stopwatch()
+    began = time.perf_counter()
+    origin = _devices(config, ranks, pool or DevicePool())
+    stopwatch.spent_s["memory"] += time.perf_counter() - began
+    devices = stopwatch.on(origin, "memory", ("draft", "verify", "preverify", "prefill"))
+    contends = isinstance(origin, CommandDevices) and config.memory.contention
+    machine = Machine(kernel, stopwatch.on(origin, "memory", ("rates",)) if contends else None)
     ledger = Ledger()
     emitter = Emitter(kernel, stream, progress)
     playback = config.workload.playback
@@ -220,7 +230,7 @@ def simulate(
         kernel.run()
     else:
         if config.scheme in HARDWARE_SCHEMES:
-            top = _top(config, kernel, lockstep_folder)
+            top = _top(config, kernel, lockstep_folder, stopwatch)
             link = HardwareLink(top, kernel, *_clocks(config), registers(config, devices, ranks))
         elif config.scheme == "amusd":
             waiting = config.verification.pass_tokens
@@ -301,7 +311,7 @@ def simulate(
         in_flight_contexts=pim.in_flight_contexts() if pim else Counter(),
         delayed_ps=machine.delayed_ps,
         memory_commands=machine.commands,
-        devices=devices,
+        devices=origin,
         cycles=cycles,
         measurements=link.measurements if isinstance(link, HardwareLink) else Measurements(),
         counters=counters,
@@ -309,6 +319,7 @@ def simulate(
         draft_control=(drafting.decided, drafting.differing.total())
         if isinstance(drafting, HardwareDrafting)
         else None,
+        wall_s=dict(stopwatch.spent_s),
     )
     _check(outcome, stream, emitter.tokens)
     return outcome
@@ -346,7 +357,9 @@ def _drafting(config: RunConfig, lockstep_folder: Path) -> Drafting:
     return in_hardware(drafting, DraftLengthControl(engine, params))
 
 
-def _top(config: RunConfig, kernel: Kernel, lockstep_folder: Path) -> AhasdTop:
+def _top(
+    config: RunConfig, kernel: Kernel, lockstep_folder: Path, stopwatch: Stopwatch
+) -> AhasdTop:
     backend = config.backend
     params = config.hardware.params
     engine = make_engine(
@@ -356,6 +369,7 @@ def _top(config: RunConfig, kernel: Kernel, lockstep_folder: Path) -> AhasdTop:
         parts=backend.parts,
         lockstep=lockstep_folder if backend.compares_top else None,
     )
+    engine = stopwatch.on(engine, "hardware", ("step", "run", "advance"))
     return AhasdTop(engine, params, kernel, *_clocks(config), skip=backend.skip)
 
 

@@ -61,10 +61,12 @@ def run_cell(cell: Cell, config: RunConfig, path: Path) -> Found:
     """
     found: Found = {"cell": asdict(cell)}
     began = time.perf_counter()
+    parts: dict[str, float] = {}
     lasting = True
     try:
         trace, ranks = prepare(config)
         outcome = simulate(config, trace, ranks, pool=_POOL)
+        parts = outcome.wall_s
         found["metrics"] = metrics(outcome)
         found["pass_shares"] = pass_shares(outcome)
         # `simulate` ends with an error otherwise.
@@ -75,6 +77,7 @@ def run_cell(cell: Cell, config: RunConfig, path: Path) -> Found:
         found["error"] = f"{type(error).__name__}: {error}"
         lasting = False
     found["timing"] = {"wall_s": time.perf_counter() - began}
+    found["timing"] |= {f"{name}_s": spent for name, spent in parts.items()}
     if lasting:
         write_json(path, found)
     return found

@@ -234,12 +234,15 @@ def mappings(found: Sequence[Found]) -> list[str]:
 
 
 def effort(what: str, found: Sequence[Found], wall_s: float) -> str:
-    """Return a line on how many cells were run, and how long that took."""
-    taken_over = sum(each["timing"]["taken_over"] for each in found)
-    work_s = sum(each["timing"]["wall_s"] for each in found if not each["timing"]["taken_over"])
+    """Return a line on how many cells were run, how long that took, and what the time went into."""
+    ran = [each["timing"] for each in found if not each["timing"]["taken_over"]]
+    work_s, hardware_s, memory_s = (
+        sum(each.get(key, 0.0) for each in ran) for key in ("wall_s", "hardware_s", "memory_s")
+    )
     return (
-        f"{what}: {len(found)} cells, {len(found) - taken_over} run, {taken_over} taken over, in"
-        f" {wall_s:.1f} s ({work_s:.1f} s of work)"
+        f"{what}: {len(found)} cells, {len(ran)} run, {len(found) - len(ran)} taken over, in"
+        f" {wall_s:.1f} s; of {work_s:.1f} s in all processes {hardware_s:.1f} s control hardware,"
+        f" {memory_s:.1f} s memory and devices, {work_s - hardware_s - memory_s:.1f} s the rest"
     )
 
 

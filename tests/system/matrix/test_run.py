@@ -81,6 +81,9 @@ def test_what_is_done_is_not_run_again(tmp_path, monkeypatch):
     assert [each["cell"]["configuration"] for each in first] == ["sync", "sync", "async", "async"]
     assert all(each["lossless"] == "tokens" and "metrics" in each for each in first)
     assert all(sum(each["pass_shares"].values()) == pytest.approx(1) for each in first)
+    timing = first[-1]["timing"]
+    assert 0 < timing["hardware_s"] + timing["memory_s"] < timing["wall_s"]
+    assert "hardware_s" not in first[0]["timing"]
     ran = []
     run_cell = matrix.run_cell
     monkeypatch.setattr(

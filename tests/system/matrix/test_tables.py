@@ -85,8 +85,10 @@ def test_where_a_search_put_the_operators_is_told_once(found):
 def test_effort_counts_what_was_run_and_what_was_there(found):
     made = [found("sync", 1.0), found("sync", 1.0, seed=1)]
     made[1]["timing"]["taken_over"] = True
+    made[0]["timing"] |= {"hardware_s": 0.5, "memory_s": 1.2}
     assert effort("matrix", made, 1.25) == (
-        "matrix: 2 cells, 1 run, 1 taken over, in 1.2 s (2.0 s of work)"
+        "matrix: 2 cells, 1 run, 1 taken over, in 1.2 s; of 2.0 s in all processes 0.5 s control"
+        " hardware, 1.2 s memory and devices, 0.3 s the rest"
     )
 
 
