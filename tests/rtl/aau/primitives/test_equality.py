@@ -152,7 +152,8 @@ def _floats(found, rows, rng):
                 lambda each, x, y, f=function: (f(x, y, each),), formats, form, a, b
             )
             found[name + suffix] = {"a": a, "b": b, "form": form}, {"result": result}
-    mantissa = rng.integers(0, 1 << STORE_WIDTH, rows) >> rng.integers(0, STORE_WIDTH + 1, rows)
+    shift = np.maximum(rng.integers(-STORE_WIDTH, STORE_WIDTH + 1, rows), 0)
+    mantissa = rng.integers(0, 1 << STORE_WIDTH, rows) >> shift
     keep = rng.integers(0, STORE_WIDTH, rows)  # ties need zeros below, but for what breaks them
     cut = mantissa >> keep << keep | rng.integers(0, 2, rows)
     mantissa = np.where(rng.random(rows) < 0.5, cut, mantissa)
@@ -160,7 +161,11 @@ def _floats(found, rows, rng):
         "sign": rng.integers(0, 2, rows),
         "mantissa": mantissa,
         "exponent": np.where(
-            rng.random(rows) < 0.7, rng.integers(-20, 40, rows), rng.integers(-512, 512, rows)
+            rng.random(rows) < 0.6,
+            np.where(
+                rng.random(rows) < 0.5, rng.integers(-3, 9, rows), rng.integers(-20, 40, rows)
+            ),
+            rng.integers(-512, 512, rows),
         ),
         "infinite": (rng.random(rows) < 0.03).astype(int),
         "nan": (rng.random(rows) < 0.03).astype(int),
