@@ -9,6 +9,7 @@ from ahasd.system.drafting.fixed import FixedOptions
 from ahasd.system.metrics.latency import Arrivals, latencies
 from ahasd.system.metrics.log import RunLog
 from ahasd.system.metrics.speculation import speculation
+from ahasd.system.schemes.names import WITHOUT_RULE
 from ahasd.system.simulate import Outcome
 from ahasd.system.workload.trace import Trace
 
@@ -40,7 +41,7 @@ def records(outcome: Outcome, trace: Trace) -> list[dict[str, Any]]:
     length = None
     if outcome.pim is None:
         length = 0
-    elif isinstance(config.draft, FixedOptions):
+    elif isinstance(config.draft, FixedOptions) and config.scheme not in WITHOUT_RULE:
         length = config.draft.k
     policy = _policy(log)
     found = []

@@ -157,6 +157,12 @@ def test_a_fixed_rule_tells_its_length_and_ends_no_batch_early():
     assert drafting["ended_by"]["cap"] == 0
 
 
+def test_a_scheme_without_a_rule_has_no_length():
+    told, found = played(scheme="amusd", draft__rule="fixed", draft__k=3)
+    assert {record["num_spec_tokens"] for record in found} == {None}
+    assert set(told["drafting"]["batches_by_length"]) == {"1"}
+
+
 def test_the_cap_and_the_end_of_a_request_are_no_early_exits():
     told, _ = played(scheme="sync", draft__rule="fixed", draft__k=4, draft__k_max=4)
     ended = told["drafting"]["ended_by"]
