@@ -37,6 +37,33 @@ def test_figures_of_the_shipped_trace_are_the_published_ones(shipped):
     assert summary.run_shares == pytest.approx([*oracle, 0.068], abs=0.013)
 
 
+@pytest.mark.parametrize(
+    ("limit_nats", "share", "below", "above"),
+    [
+        (0.3, "25", "1.000", "0.674"),
+        (0.6, "33", "0.994", "0.642"),
+        (1.0, "43", "0.959", "0.602"),
+        (1.5, "59", "0.903", "0.550"),
+    ],
+)
+def test_acceptance_below_and_above_an_entropy_is_the_published_one(
+    shipped, limit_nats, share, below, above
+):
+    """Of the tokens that are tested in some rollout, all within their request."""
+    entropy, right = [], []
+    for request in shipped.requests:
+        for t in range(request.length):
+            row = request.first_row + t
+            reached = min(int(shipped.run[row]) + 1, shipped.k_max, request.length - t)
+            entropy += shipped.h_nats[row, :reached].tolist()
+            right += [step < shipped.run[row] for step in range(reached)]
+    is_low = np.array(entropy) <= limit_nats
+    judged = np.array(right)
+    assert f"{is_low.mean():.0%}" == f"{share}%"
+    assert f"{judged[is_low].mean():.3f}" == below
+    assert f"{judged[~is_low].mean():.3f}" == above
+
+
 def test_a_trace_by_hand(micro_trace):
     """Runs: 1, 0, 1 of a request of three, 1, 0 of two; the third cannot be tested further."""
     summary = summarise(micro_trace)
