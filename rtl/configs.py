@@ -12,6 +12,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from ahasd.rtl.aau.numerics import CHEAP
+from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.ahasd.params import AhasdParams
 from ahasd.rtl.draftctl.params import DraftctlParams
 from ahasd.rtl.edc.params import EdcParams
@@ -40,6 +42,8 @@ class Unit:
         `test` is as small as keeps every mechanism.
     parts
         Units that it is made of.
+    wide
+        Arithmetic prevails in it: Verilator compiles it, not CXXRTL.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Unit:
     domains: tuple[str, ...]
     configurations: Mapping[str, Any]
     parts: tuple[str, ...] = ()
+    wide: bool = False
 
     def load_hardware(self) -> type:
         """Import and return the Amaranth component."""
@@ -84,6 +89,21 @@ def _load(path: str) -> type:
 UNITS = {
     unit.name: unit
     for unit in (
+        Unit(
+            name="aau",
+            does="attention algorithm unit: softmax, entropy, norms, activations, row by row",
+            hardware="ahasd.rtl.aau.unit:AauUnit",
+            golden="ahasd.rtl.aau.golden:AauGolden",
+            domains=("pim",),
+            configurations={
+                "paper": AauParams(),
+                "small": AauParams(lanes=4),
+                "test": AauParams(
+                    lanes=2, length_width=8, index_width=10, imports_width=3, numerics=CHEAP
+                ),
+            },
+            wide=True,
+        ),
         Unit(
             name="ahasd",
             does="the top: all control units, wired, with their host interface",

@@ -67,6 +67,10 @@ def make_engine(
             from ahasd.sim.pysim import PysimEngine
 
             engine = PysimEngine(unit, params)
+        case "rtl" if unit.wide:
+            from ahasd.sim.rtl.verilated import VerilatedEngine
+
+            engine = VerilatedEngine.of(unit, params)
         case "rtl":
             from ahasd.sim.rtl.engine import RtlEngine
 

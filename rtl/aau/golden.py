@@ -28,7 +28,7 @@ from ahasd.rtl.aau.reals import (
 )
 from ahasd.rtl.aau.reduction import empty, merge, reduce, whole
 from ahasd.rtl.aau.scalar import PROGRAMS, Code, Number, Source, Target, program_cycles
-from ahasd.rtl.aau.schedule import APPLY, REDUCE, Out, P, Pass, Q, S
+from ahasd.rtl.aau.schedule import APPLY, REDUCE, Out, P, Pass, Q, S, command_cycles
 
 EXPONENT_LIMIT = 200
 """Largest exponent of a constant that a program makes, so that no product leaves the exponents."""
@@ -79,10 +79,18 @@ class AauGolden:
     ----------
     params
         Sizes; the same object builds the hardware.
+
+    Attributes
+    ----------
+    latency, interval
+        Of a softmax of one beat [cycles].
     """
 
     def __init__(self, params: AauParams) -> None:
         self.params = params
+        self.latency = self.interval = command_cycles(
+            Op.SOFTMAX, params.lanes, lanes=params.lanes, numerics=params.numerics
+        )
         self._phase = "idle"
         self._command = Command(op=0, length=0)
         self._state = empty(params)

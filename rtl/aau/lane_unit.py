@@ -100,7 +100,7 @@ class LaneUnit(wiring.Component):
         The unit moves at the next edge.
     control, constants : structs, in
         What to do in this cycle, see the schedule.
-    x, b, c : unsigned, in
+    x, operand_b, operand_c : unsigned, in
         Operands of the beat that is taken.
     active : unsigned(1), in
         The beat whose products stand has an element in this lane.
@@ -128,8 +128,8 @@ class LaneUnit(wiring.Component):
     control: data.View
     constants: data.View
     x: Signal
-    b: Signal
-    c: Signal
+    operand_b: Signal
+    operand_c: Signal
     active: Signal
     newest: Signal
     number: data.View
@@ -154,8 +154,8 @@ class LaneUnit(wiring.Component):
                 "control": In(control_layout()),
                 "constants": In(constants_layout(params)),
                 "x": In(32),
-                "b": In(16),
-                "c": In(16),
+                "operand_b": In(16),
+                "operand_c": In(16),
                 "active": In(1),
                 "newest": Out(32),
                 "number": Out(real_layout(width)),
@@ -196,8 +196,8 @@ class LaneUnit(wiring.Component):
         width = real_width(numerics)
         line = {
             "x": self._line(m, self.x, X_KEPT, "x"),
-            "b": self._line(m, self.b, B_KEPT, "b"),
-            "c": self._line(m, self.c, C_KEPT, "c"),
+            "b": self._line(m, self.operand_b, B_KEPT, "b"),
+            "c": self._line(m, self.operand_c, C_KEPT, "c"),
         }
         code = {
             "x": _entry(m, line["x"], control.x_newer, "x_code"),
@@ -212,7 +212,7 @@ class LaneUnit(wiring.Component):
             m.submodules[f"load_{key}"] = load
             form = control.x_format if key == "x" else widen(control.operand_format, 2)
             m.d.comb += [load.enable.eq(self.enable), load.code.eq(value), load.form.eq(form)]
-            self._loaded[key] = loaded(m, load.number, width, key)
+            self._loaded[key] = loaded(m, load.number, width, f"{key}_loaded")
         m.d.comb += [self.newest.eq(line["x"][0]), self.number.eq(self._loaded["x"])]
 
     def _multiply_add(self, m: Module, registers: Registers) -> None:
@@ -231,7 +231,7 @@ class LaneUnit(wiring.Component):
                 with m.Case(i):
                     m.d.comb += last.eq(value)
 
-        p, q, s = (Signal(layout, name=name) for name in "pqs")
+        p, q, s = (Signal(layout, name=f"operand_{name}") for name in "pqs")
         self._depth_factor = Signal(width)
         self._late_mantissa = Signal(width)
         unity = real(m, width, "one", mantissa=one)

@@ -79,8 +79,9 @@ def gelu(x: Floats) -> Floats:
     return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
-def ulps(found: Floats, exact: Floats, form: Format) -> Floats:
+def ulps(found: Floats, exact: npt.ArrayLike, form: Format) -> Floats:
     """Return errors in units of the last place of the exact values, of normal numbers at least."""
     smallest = 1 - form.bias
+    exact = np.asarray(exact, dtype=np.float64)
     exponent = np.maximum(np.frexp(np.abs(exact))[1] - 1, smallest)
     return np.abs(found - exact) / np.exp2(exponent - form.fraction_width)

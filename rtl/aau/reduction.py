@@ -164,13 +164,16 @@ def reduce(
     firsts = np.where(kept == 1, first, 0).sum(axis=1)
     seconds = np.where(kept == 1, second, 0).sum(axis=1)
     a, b, base = state.a, state.b, whole(state.reference, op, params)
-    for beat in range(beats):
-        rise = int(level[beat]) - base
+    a_width, b_mask = params.a_width, (1 << params.b_width) - 1
+    for here, first_sum, second_sum in zip(
+        level.tolist(), firsts.tolist(), seconds.tolist(), strict=True
+    ):
+        rise = here - base
         if rise:
             a, b = rebase(a, b, rise, op)
             base += rise
-        a = wrap(a + int(firsts[beat]), params.a_width)
-        b = (b + int(seconds[beat])) & ((1 << params.b_width) - 1)
+        a = wrap(a + first_sum, a_width)
+        b = (b + second_sum) & b_mask
     return replace(state, reference=int(reference[-1]) if beats else state.reference, a=a, b=b)
 
 

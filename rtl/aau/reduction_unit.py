@@ -298,7 +298,10 @@ class ReductionUnit(wiring.Component):
         ]
         wide = max(params.a_width + 6, params.b_width) + 1
         lifted = Signal(signed(wide))
-        a, b = Signal(signed(params.a_width)), Signal(params.b_width)
+        a, b = (
+            Signal(signed(params.a_width), name="low_a"),
+            Signal(params.b_width, name="low_b"),
+        )
         with m.If(self.powers):
             m.d.comb += lifted.eq(low.b + low.a * down)
         with m.Else():

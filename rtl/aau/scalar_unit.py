@@ -73,10 +73,10 @@ class ScalarUnit(wiring.Component):
         Go on.
     done : unsigned(1), out
         The program ends with this cycle.
-    a, b, count, peak, level : in
+    first, second, count, peak, level : in
         The row.
-    a_exponent, b_exponent : signed, in
-        Exponents of the lowest bits of a and b.
+    first_exponent, second_exponent : signed, in
+        Exponents of the lowest bits of the sums.
     k0, k1, k2 : unsigned(32), in
         Constants.
     limit, factor, offset, value, entropy, probability : out
@@ -87,13 +87,13 @@ class ScalarUnit(wiring.Component):
     op: Signal
     run: Signal
     done: Signal
-    a: Signal
-    b: Signal
+    first: Signal
+    second: Signal
     count: Signal
     peak: Signal
     level: Signal
-    a_exponent: Signal
-    b_exponent: Signal
+    first_exponent: Signal
+    second_exponent: Signal
     k0: Signal
     k1: Signal
     k2: Signal
@@ -113,13 +113,13 @@ class ScalarUnit(wiring.Component):
                 "op": In(4),
                 "run": In(1),
                 "done": Out(1),
-                "a": In(signed(params.a_width)),
-                "b": In(params.b_width),
+                "first": In(signed(params.a_width)),
+                "second": In(params.b_width),
                 "count": In(params.count_width),
                 "peak": In(signed(params.reference_width)),
                 "level": In(signed(params.reference_width)),
-                "a_exponent": In(signed(EXPONENT_WIDTH)),
-                "b_exponent": In(signed(EXPONENT_WIDTH)),
+                "first_exponent": In(signed(EXPONENT_WIDTH)),
+                "second_exponent": In(signed(EXPONENT_WIDTH)),
                 "k0": In(32),
                 "k1": In(32),
                 "k2": In(32),
@@ -158,15 +158,16 @@ class ScalarUnit(wiring.Component):
         a, b = (Signal(number_layout(), name=name, reset_less=True) for name in ("left", "right"))
         sources = {**dict(enumerate(registers)), **self._constants(m)}
         for operand, source in ((a, a_from), (b, b_from)):
-            with m.Switch(source):
-                for key, number in sources.items():
-                    with m.Case(key):
-                        m.d.pim += operand.eq(number)
+            with m.If(self.run):
+                with m.Switch(source):
+                    for key, number in sources.items():
+                        with m.Case(key):
+                            m.d.pim += operand.eq(number)
 
         wide = Signal(wide_layout(), reset_less=True)
-        m.d.pim += wide.eq(self._execute(m, code, tick, a, b))
-        with m.If(code == Code.TAKE):
-            m.d.pim += wide.eq(self._taken(m, a_from))
+        executed, taken = self._execute(m, code, tick, a, b), self._taken(m, a_from)
+        with m.If(self.run):
+            m.d.pim += wide.eq(Mux(code == Code.TAKE, taken.as_value(), executed.as_value()))
         result = self._settled(m, wide)
 
         with m.If(self.start):
@@ -239,8 +240,8 @@ class ScalarUnit(wiring.Component):
         found = Signal(wide_layout(), name="taken")
         behind = self.params.numerics.fraction_width
         for key, value, exponent in (
-            (Source.A, self.a, self.a_exponent),
-            (Source.B, self.b, self.b_exponent),
+            (Source.A, self.first, self.first_exponent),
+            (Source.B, self.second, self.second_exponent),
             (Source.COUNT, self.count, 0),
             (Source.PEAK, self.peak, -behind),
             (Source.CEILING, self.level, 0),
@@ -265,7 +266,8 @@ class ScalarUnit(wiring.Component):
         factor = Mux(tick == 1, b.mantissa[:half], b.mantissa[half:])
         product = Signal(MANTISSA_WIDTH + half)
         m.d.comb += product.eq(a.mantissa * factor)
-        m.d.pim += part.eq(product)
+        with m.If(self.run):
+            m.d.pim += part.eq(product)
         with m.Switch(code):
             with m.Case(Code.MULTIPLY):
                 low = widen(part[half:], MANTISSA_WIDTH + half)
@@ -322,7 +324,7 @@ class ScalarUnit(wiring.Component):
         m.submodules.exp2 = exp2 = Exp2Unit(numerics)
         odd = a.exponent[0]
         m.d.comb += [
-            *(unit.enable.eq(1) for unit in (log2, recip, rsqrt, exp2)),
+            *(unit.enable.eq(self.run) for unit in (log2, recip, rsqrt, exp2)),
             *(unit.mantissa.eq(head) for unit in (log2, recip, rsqrt)),
             rsqrt.odd.eq(odd),
             exp2.depth.eq(_fixed(m, a, numerics, numerics.depth_width)),

@@ -155,8 +155,8 @@ class AauUnit(wiring.Component):
             full = self._full(sequencer, sequencer.result_last, i) & sequencer.shows
             m.d.comb += [
                 lane.x.eq(given.x),
-                lane.b.eq(given.b),
-                lane.c.eq(given.c),
+                lane.operand_b.eq(given.b),
+                lane.operand_c.eq(given.c),
                 self.result.payload[i].eq(lane.code & full.replicate(RESULT_WIDTH)),
             ]
         m.d.comb += self.result.valid.eq(sequencer.shows)
@@ -251,13 +251,13 @@ class AauUnit(wiring.Component):
             scalar.start.eq(sequencer.starts),
             scalar.op.eq(self.command.payload.op),
             scalar.run.eq(sequencer.phase == Phase.FINISH),
-            scalar.a.eq(state.a),
-            scalar.b.eq(state.b),
+            scalar.first.eq(state.a),
+            scalar.second.eq(state.b),
             scalar.count.eq(state.count),
             scalar.peak.eq(state.reference),
             scalar.level.eq(reduction.level),
-            scalar.a_exponent.eq(base - behind),
-            scalar.b_exponent.eq(2 * base - behind),
+            scalar.first_exponent.eq(base - behind),
+            scalar.second_exponent.eq(2 * base - behind),
             scalar.k0.eq(now.k0),
             scalar.k1.eq(now.k1),
             scalar.k2.eq(now.k2),

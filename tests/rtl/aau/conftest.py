@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random commands with rows for them, and a driver that runs them on engines side by side."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from ahasd.rtl.aau.encodings import (
+    APPLYING,
+    POWERS,
+    REDUCING,
+    Command,
+    Op,
+    State,
+    Summary,
+    constant_code,
+)
+from ahasd.rtl.aau.golden import LANE_WIDTH, RESULT_WIDTH
+from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.sim.ports import Engine
+
+FP16_SPECIALS = (0x7C00, 0xFC00, 0x7E00, 0x7C01, 0x8000, 0, 1, 0x83FF, 0x7BFF, 0xFBFF)
+BF16_SPECIALS = (0x7F80, 0xFF80, 0x7FC0, 0x8000, 0, 1, 0x7F7F)
+
+
+class Job(NamedTuple):
+    """A command, the states that it merges, and its beats as they come, both passes."""
+
+    command: Command
+    states: list[State]
+    beats: list[int]
+
+
+def beats(xs: Sequence[int], bs: Sequence[int], cs: Sequence[int], lanes: int) -> list[int]:
+    """Pack a row into beats."""
+    packed = [x | b << 32 | c << 48 for x, b, c in zip(xs, bs, cs, strict=True)]
+    return [
+        sum(each << LANE_WIDTH * i for i, each in enumerate(packed[start : start + lanes]))
+        for start in range(0, len(packed), lanes)
+    ]
+
+
+def both_passes(command: Command, row: list[int]) -> list[int]:
+    """Return a row as often as a command reads it."""
+    reduces = command.op in REDUCING and command.reduces
+    applies = command.op in APPLYING and command.applies and not command.exports
+    return row * (bool(reduces) + bool(applies))
+
+
+class Traffic:
+    """Random commands from a seed; states that were exported come back to be merged."""
+
+    def __init__(self, params: AauParams, seed: int) -> None:
+        self.params = params
+        self.rng = Random(seed)
+        self.states: list[tuple[int, State]] = []
+
+    def element(self, form: int, *, plain: bool) -> int:
+        """Return a code; a plain one is finite."""
+        rng = self.rng
+        kind = rng.random()
+        while True:
+            if form == Format.FP16:
+                code = int(np.float16(rng.gauss(0, 3)).view(np.uint16))
+                if kind < 0.3:
+                    code = rng.getrandbits(16)
+                if kind < 0.05:
+                    code = rng.choice(FP16_SPECIALS)
+                exponent = 0x7C00
+            elif form == Format.BF16:
+                code = int(np.float32(rng.gauss(0, 3)).view(np.uint32)) >> 16
+                if kind < 0.1:
+                    code = rng.getrandbits(16)
+                if kind < 0.05:
+                    code = rng.choice(BF16_SPECIALS)
+                exponent = 0x7F80
+            else:
+                width = Format(form).width
+                return rng.getrandbits(width) >> rng.randrange(width) ^ -rng.getrandbits(1) % (
+                    1 << width
+                )
+            if not plain or code & exponent != exponent:
+                return code
+            kind = rng.random()
+
+    def constant(self) -> int:
+        """Return a constant of any sign and several magnitudes."""
+        rng = self.rng
+        return constant_code(rng.choice((1.0, 1.4427, -0.5, rng.gauss(0, 1), 0.02, 1e-5, 0.0)))
+
+    def job(self, op: Op | None = None) -> Job:
+        """Return the next command with all that it reads."""
+        rng, params = self.rng, self.params
+        op = rng.choice(list(Op)) if op is None else op
+        x_format, operand_format = rng.choice((0, 0, 0, 1, 2, 3)), rng.choice((0, 1))
+        length = rng.choice((0, 1, 2, 3, *(rng.randrange(1, 10 * params.lanes) for _ in range(3))))
+        length = min(length, params.length_max)
+        states = [
+            rng.choice(self.states)
+            for _ in range(rng.randrange(4))
+            if self.states and rng.random() < 0.3
+        ]
+        merged = [state for of, state in states if of == op]
+        k0 = self.constant()
+        if op in POWERS:
+            k0 = constant_code(abs(rng.gauss(0, 1)) * (2.0**-20 if x_format == 3 else 1))
+        command = Command(
+            op=op,
+            length=length,
+            x_format=x_format,
+            operand_format=operand_format,
+            result_format=rng.choice((0, 1, 2)),
+            imports=len(merged),
+            reduces=int(rng.random() < 0.9),
+            exports=int(rng.random() < 0.2),
+            applies=int(rng.random() < 0.9),
+            shift=rng.randrange(-32, 32) if rng.random() < 0.3 else 0,
+            first_index=rng.randrange(1 << params.index_width),
+            k0=k0,
+            k1=constant_code(abs(rng.gauss(0, 1))) if rng.random() < 0.5 else self.constant(),
+            k2=self.constant(),
+        )
+        plain = rng.random() < 0.7
+        xs = [self.element(x_format, plain=plain) for _ in range(length)]
+        if op == Op.ROPE and x_format != Format.INT32:
+            xs = [x | self.element(operand_format, plain=plain) << 16 for x in xs]
+        bs, cs = (
+            [self.element(operand_format, plain=plain) for _ in range(length)] for _ in range(2)
+        )
+        return Job(command, merged, both_passes(command, beats(xs, bs, cs, params.lanes)))
+
+
+@dataclass
+class Run:
+    """What a command did: its cycles, how many of them were stalls, and what came out."""
+
+    cycles: int = 0
+    stalls: int = 0
+    results: list[int] = field(default_factory=list)
+    state: State | None = None
+    summary: Summary | None = None
+
+    def codes(self, params: AauParams, length: int) -> list[int]:
+        """Return results element by element."""
+        mask = (1 << RESULT_WIDTH) - 1
+        return [
+            self.results[i // params.lanes] >> RESULT_WIDTH * (i % params.lanes) & mask
+            for i in range(length)
+        ]
+
+
+class Driver:
+    """Engines with the same pins; all outputs must be equal on every edge.
+
+    Parameters
+    ----------
+    params
+        Sizes.
+    engines
+        The first one answers.
+    rng
+        Of gaps and stalls.
+    """
+
+    def __init__(self, params: AauParams, engines: Sequence[Engine], rng: Random) -> None:
+        self.params = params
+        self.engines = engines
+        self.rng = rng
+        self.edges = 0
+
+    def edge(self, pins: dict[str, int], note: Any = None) -> dict[str, int]:
+        """One edge."""
+        seen = [engine.step(pins, 1, self.edges) for engine in self.engines]
+        for other in seen[1:]:
+            assert other == seen[0], f"edge {self.edges}: {note}"
+        self.edges += 1
+        return seen[0]
+
+    def idle_pins(self) -> dict[str, int]:
+        """Return pins with nothing offered and everything taken."""
+        return {
+            **{f"{name}__{part}": 0 for name in ("command", "state_in", "beat") for part in
+               ("valid", "payload")},
+            **{f"{name}__ready": 1 for name in ("result", "state_out", "summary")},
+        }  # fmt: skip
+
+    def run(
+        self, job: Job, gap: float = 0.0, stall: float = 0.0, abandon: int | None = None
+    ) -> Run:
+        """Run a command to its end, or for some edges; note stalls that the driver made."""
+        rng, run = self.rng, Run()
+        offered = {
+            "command": [job.command.pack(self.params)],
+            "state_in": [state.pack(self.params) for state in job.states],
+            "beat": list(job.beats),
+        }
+        while run.state is None and run.summary is None and run.cycles != abandon:
+            pins = self.idle_pins()
+            for name, queue in offered.items():
+                valid = bool(queue) and rng.random() >= gap
+                pins[f"{name}__valid"] = int(valid)
+                pins[f"{name}__payload"] = queue[0] if valid else rng.getrandbits(40)
+            for name in ("result", "state_out", "summary"):
+                pins[f"{name}__ready"] = int(rng.random() >= stall)
+            seen = self.edge(pins, job.command)
+            run.cycles += 1
+            wants = any(seen[f"{name}__ready"] and not pins[f"{name}__valid"] for name in offered)
+            full = any(
+                seen[f"{name}__valid"] and not pins[f"{name}__ready"]
+                for name in ("result", "state_out", "summary")
+            )
+            run.stalls += wants or full
+            for name, queue in offered.items():
+                if pins[f"{name}__valid"] and seen[f"{name}__ready"]:
+                    queue.pop(0)
+            if seen["result__valid"] and pins["result__ready"]:
+                run.results.append(seen["result__payload"])
+            if seen["summary__valid"] and pins["summary__ready"]:
+                run.summary = Summary.unpack(seen["summary__payload"], self.params)
+            if seen["state_out__valid"] and pins["state_out__ready"]:
+                run.state = State.unpack(seen["state_out__payload"], self.params)
+        if abandon is None:
+            assert not any(offered.values()), "all that was offered was taken"
+        return run
+
+
+@pytest.fixture
+def traffic() -> Callable[[AauParams, int], Traffic]:
+    return Traffic
+
+
+@pytest.fixture
+def drive() -> Callable[..., Driver]:
+    def make(params: AauParams, *engines: Engine, seed: int = 0) -> Driver:
+        return Driver(params, engines, Random(seed))
+
+    return make

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cycles of commands on the compiled RTL: what the schedule says, whatever the data."""
+
+import pytest
+
+from ahasd.rtl.aau.encodings import Command, Op
+from ahasd.rtl.aau.numerics import CHEAP, DEFAULT
+from ahasd.rtl.aau.schedule import APPLY, REDUCE, command_cycles
+from ahasd.rtl.configs import UNITS
+from ahasd.sim.registry import make_engine
+
+PARAMS = UNITS["aau"].configurations["test"]
+DATA = {
+    "zeros": lambda i: 0,
+    "ones": lambda i: 0x3C00,
+    "masked": lambda i: 0xFC00,
+    "no numbers": lambda i: 0x7E00,
+    "infinities": lambda i: 0x7C00,
+    "extremes in turn": lambda i: 0x7BFF ^ (i % 2) << 15,
+    "rising": lambda i: 0x3000 + 37 * i,
+    "falling": lambda i: 0x7000 - 37 * i,
+    "subnormal": lambda i: 1 + i,
+}
+
+
+def contract(job, params=PARAMS):
+    command = job.command
+    return command_cycles(
+        Op(command.op),
+        command.length,
+        lanes=params.lanes,
+        numerics=params.numerics,
+        imports=command.imports,
+        reduces=bool(command.reduces),
+        exports=bool(command.exports),
+        applies=bool(command.applies),
+    )
+
+
+def test_random_commands_take_the_cycles_of_the_schedule_and_their_stalls(traffic, drive):
+    source = traffic(PARAMS, 11)
+    driver = drive(PARAMS, make_engine("aau", PARAMS, "rtl"), seed=11)
+    for number in range(200):
+        job = source.job()
+        stalled = number % 2
+        run = driver.run(job, gap=0.3 * stalled, stall=0.3 * stalled)
+        assert run.cycles == contract(job) + run.stalls, job.command
+        assert stalled or run.stalls == 0
+        if run.state is not None:
+            source.states.append((job.command.op, run.state))
+
+
+@pytest.mark.parametrize("op", Op)
+def test_cycles_do_not_depend_on_data(op, traffic, drive):
+    driver = drive(PARAMS, make_engine("aau", PARAMS, "rtl"))
+    source = traffic(PARAMS, 1)
+    job = source.job(op)
+    while job.command.length < 5 or job.command.exports or not job.beats:
+        job = source.job(op)
+    job = job._replace(command=Command(**{**vars(job.command), "imports": 0}), states=[])
+    found = set()
+    for code in DATA.values():
+        beats = [
+            sum((code(2 * i + lane) * 0x0001_0001_0001_0001) << 64 * lane for lane in range(2))
+            for i in range(len(job.beats))
+        ]
+        found.add(driver.run(job._replace(beats=beats)).cycles)
+    assert found == {contract(job)}
+
+
+def test_cycles_worked_by_hand():
+    # A command and its summary are a cycle each. 100 elements on 16 lanes are 7 beats.
+    def cycles(op, length=100, **how):
+        return command_cycles(op, length, lanes=16, numerics=DEFAULT, **how)
+
+    # An addition: the last beat is taken in cycle 6 and stands as a result 9 later.
+    assert cycles(Op.ADD) == 2 + (6 + 9 + 1)
+    # A softmax: sums are there after 14, the program takes 18, results stand after 12.
+    assert cycles(Op.SOFTMAX) == 2 + (6 + 14 + 1) + 18 + (6 + 12 + 1)
+    assert cycles(Op.SOFTMAX, applies=False) == 2 + (6 + 14 + 1) + 18
+    assert cycles(Op.SOFTMAX, imports=3, reduces=False) == 2 + 3 + 18 + (6 + 12 + 1)
+    assert cycles(Op.SOFTMAX, exports=True) == 2 + (6 + 14 + 1)
+    # A beat of statistics takes two cycles, one of a gated activation four.
+    assert cycles(Op.STATISTICS, 3200) - cycles(Op.STATISTICS, 1600) == 2 * 100
+    assert cycles(Op.SWIGLU, 3200) - cycles(Op.SWIGLU, 1600) == 4 * 100
+    assert cycles(Op.MAX, 0) == 2
+    # Without a Newton step a reciprocal root is there 4 cycles earlier.
+    cheap = command_cycles(Op.RMSNORM, 100, lanes=16, numerics=CHEAP)
+    assert cycles(Op.RMSNORM) - cheap == 4
+
+
+@pytest.mark.parametrize("passes", [REDUCE, APPLY], ids=["reduce", "apply"])
+def test_no_two_steps_of_a_pass_meet_on_the_multiplier(passes):
+    for do in passes.values():
+        beats = range(60)
+        used = [beat * do.interval + step.at for beat in beats for step in do.steps]
+        assert len(used) == len(set(used))
