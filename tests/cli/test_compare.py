@@ -23,6 +23,7 @@ def compare(*arguments):
     return main(["compare", "test", "--pairs", PAIR, *FAST, *arguments])
 
 
+@pytest.mark.full
 def test_a_matrix_prints_tables_sentences_and_effort_and_leaves_two_files(capsys, tmp_path):
     asked = ["--rules", "svip,fixed", "--configurations", "specpim,+ AAU,+ EDC"]
     assert compare(*asked, "--name", "mine") == 0

@@ -55,7 +55,7 @@ def requests(draw):
 )
 @given(
     made=requests(),
-    scheme=st.sampled_from(["sync", "async", "async-edc", "ahasd"]),
+    scheme=st.sampled_from(["sync", "specpim", "amusd", "async", "async-edc", "ahasd"]),
     bonus=st.sampled_from(["compare", "drop"]),
     take=st.sampled_from(["all", "one"]),
     playback=st.sampled_from(["stream", "requests"]),
@@ -142,7 +142,7 @@ def test_long_runs_with_fast_ranks_and_wrong_hints_are_lossless(overrides):
 def test_a_perfect_draft_is_accepted_throughout(build_trace):
     targets = list(range(50))
     trace = build_trace([(targets, [[min(t + i, 49) for i in range(4)] for t in range(50)])])
-    for scheme in ("sync", "async", "async-edc", "ahasd"):
+    for scheme in ("sync", "specpim", "amusd", "async", "async-edc", "ahasd"):
         outcome = run({"scheme": scheme, "workload.tokens": 50}, trace=trace)
         assert outcome.ledger.rejected == 0
         assert outcome.ledger.corrections == 0

@@ -77,6 +77,7 @@ def test_the_search_finds_what_trying_all_finds(tmp_path, configuration):
     assert len(set(ran)) == len(ran) < 10
 
 
+@pytest.mark.full
 def test_every_pair_and_configuration_is_searched_in_parallel(tmp_path):
     settings = {"workload.tokens": 8, "memory.fidelity": "analytic"}
     done = []
