@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from ahasd import UserError
 from ahasd.rtl.configs import UNITS
@@ -383,6 +384,15 @@ def _read_counters(kernel: Kernel, top: AhasdTop) -> dict[str, int]:
             top.read(name, lambda values, name=name: found.update({name: values["value"]}))
     kernel.run()
     return found
+
+
+def asserted(trace: Trace) -> Literal["tokens", "positions"]:
+    """Return what the losslessness of a run is about: its `tokens`, or `positions` alone.
+
+    A bernoulli trace has no tokens, only whether each position was accepted: that every position
+    came out once and in order is all that a run of it can assert.
+    """
+    return "positions" if trace.coupling == "bernoulli" else "tokens"
 
 
 def _check(outcome: Outcome, stream: TargetStream, emitted: list[int]) -> None:

@@ -23,9 +23,8 @@ from ahasd.system.matrix.binding import pass_shares
 from ahasd.system.matrix.cells import Cell, resolved
 from ahasd.system.parallel import run_grouped
 from ahasd.system.results import write_json
-from ahasd.system.simulate import prepare, simulate
+from ahasd.system.simulate import asserted, prepare, simulate
 from ahasd.system.stats import metrics
-from ahasd.system.workload.trace import Trace
 
 Result = TypeVar("Result")
 Found = dict[str, Any]
@@ -81,15 +80,6 @@ def run_cell(cell: Cell, config: RunConfig, path: Path) -> Found:
     if lasting:
         write_json(path, found)
     return found
-
-
-def asserted(trace: Trace) -> str:
-    """Return what a run's losslessness is about: its `tokens`, or `positions` alone.
-
-    A bernoulli trace has no tokens, only whether each position was accepted: that every position
-    came out once and in order is all that a run of it can assert.
-    """
-    return "positions" if trace.coupling == "bernoulli" else "tokens"
 
 
 def run_matrix(

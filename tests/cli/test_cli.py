@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from ahasd.cli import main
 from ahasd.system.results import comparable
+from ahasd.system.workload.trace import load_trace, save_trace
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +42,16 @@ def test_run_prints_the_table_and_leaves_the_folder(capsys, tmp_path):
         "results.json",
         "stats.csv",
     ]
+
+
+def test_a_run_of_a_trace_without_tokens_claims_positions_alone(capsys, tmp_path):
+    trace = load_trace("smollm2-rtn4")
+    save_trace(replace(trace, header={**trace.header, "coupling": "bernoulli"}), "mine.npz")
+    run = ["run", "test", "--tokens", "8", "--set", "memory.fidelity=analytic", "--scheme", "sync"]
+    assert main([*run, "--trace", "mine.npz", "--baseline", "none"]) == 0
+    told = capsys.readouterr().out
+    assert "positions accounted for: 8 came out once, in order" in told
+    assert "lossless" not in told
 
 
 @pytest.mark.full

@@ -117,7 +117,7 @@ def run(
     from ahasd.system.metrics.records import records
     from ahasd.system.report import table
     from ahasd.system.results import check_folder, document, write_folder
-    from ahasd.system.simulate import prepare, simulate
+    from ahasd.system.simulate import asserted, prepare, simulate
 
     given = {
         "scheme": scheme,
@@ -190,4 +190,11 @@ def run(
             f"memory: {commands['all']:,} commands, {commands['simulated']:,} simulated, the others"
             " known to repeat them"
         )
-    print(f"lossless: {resolved.workload.tokens} tokens equal the target's own; see {folder}/")
+    tokens = resolved.workload.tokens
+    if asserted(loaded) == "tokens":
+        print(f"lossless: {tokens} tokens equal the target's own; see {folder}/")
+    else:
+        print(
+            f"positions accounted for: {tokens} came out once, in order; a bernoulli trace has no"
+            f" tokens to compare; see {folder}/"
+        )

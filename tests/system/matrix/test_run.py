@@ -181,7 +181,6 @@ if __name__ == "__main__":
 
 
 @pytest.mark.full
-@pytest.mark.full
 def test_a_matrix_that_was_killed_goes_on_to_the_same_results(tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(_KILLED)
