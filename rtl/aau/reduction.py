@@ -52,7 +52,8 @@ def rebase(a: int, b: int, rise: int, op: int) -> tuple[int, int]:
     """Return sums relative to a reference that is higher by `rise`."""
     d = min(rise, SHIFT_MAX)
     if op in POWERS:
-        return a >> d, (b + a * d) >> d
+        moved = a * d if op == Op.STATISTICS else 0
+        return a >> d, (b + moved) >> d
     return a >> d, b >> min(2 * d, SHIFT_MAX)
 
 

@@ -302,7 +302,7 @@ class ReductionUnit(wiring.Component):
             Signal(signed(params.a_width), name="low_a"),
             Signal(params.b_width, name="low_b"),
         )
-        with m.If(self.powers):
+        with m.If(self.powers & self.seconds):
             m.d.comb += lifted.eq(low.b + low.a * down)
         with m.Else():
             m.d.comb += lifted.eq(low.b)

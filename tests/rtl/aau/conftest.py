@@ -24,7 +24,7 @@ from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.sim.ports import Engine
 
-FP16_SPECIALS = (0x7C00, 0xFC00, 0x7E00, 0x7C01, 0x8000, 0, 1, 0x83FF, 0x7BFF, 0xFBFF)
+FP16_SPECIALS = (0x7C00, 0xFC00, 0xFC00, 0x7E01, 0x8000, 0, 0x83FF, 0x7BFF, 0xFBFF)
 BF16_SPECIALS = (0x7F80, 0xFF80, 0x7FC0, 0x8000, 0, 1, 0x7F7F)
 
 
@@ -63,20 +63,20 @@ class Traffic:
     def element(self, form: int, *, plain: bool) -> int:
         """Return a code; a plain one is finite."""
         rng = self.rng
-        kind = rng.random()
+        kind = rng.random() if plain else rng.random() ** 2  # what is special is more likely
         while True:
             if form == Format.FP16:
                 code = int(np.float16(rng.gauss(0, 3)).view(np.uint16))
                 if kind < 0.3:
                     code = rng.getrandbits(16)
-                if kind < 0.05:
+                if kind < 0.08:
                     code = rng.choice(FP16_SPECIALS)
                 exponent = 0x7C00
             elif form == Format.BF16:
                 code = int(np.float32(rng.gauss(0, 3)).view(np.uint32)) >> 16
                 if kind < 0.1:
                     code = rng.getrandbits(16)
-                if kind < 0.05:
+                if kind < 0.08:
                     code = rng.choice(BF16_SPECIALS)
                 exponent = 0x7F80
             else:
@@ -125,7 +125,7 @@ class Traffic:
             k1=constant_code(abs(rng.gauss(0, 1))) if rng.random() < 0.5 else self.constant(),
             k2=self.constant(),
         )
-        plain = rng.random() < 0.7
+        plain = rng.random() < 0.6
         xs = [self.element(x_format, plain=plain) for _ in range(length)]
         if op == Op.ROPE and x_format != Format.INT32:
             xs = [x | self.element(operand_format, plain=plain) << 16 for x in xs]
