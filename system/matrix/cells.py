@@ -7,7 +7,7 @@ from typing import Any
 
 from ahasd import UserError
 from ahasd.system.config import RunConfig, load_config
-from ahasd.system.schemes.names import DECODERS, WITHOUT_RULE
+from ahasd.system.schemes.names import WITHOUT_RULE
 
 PAIRS = ("opt-1.3b:opt-6.7b", "llama2-7b:llama2-13b", "palm-8b:palm-30b")
 RULES = ("specdecpp", "svip", "adaedl", "banditspec")
@@ -124,9 +124,9 @@ def has_lengths(label: str) -> bool:
     return CONFIGURATIONS[label]["scheme"] not in WITHOUT_RULE
 
 
-def drafts(label: str) -> bool:
-    """Tell whether a configuration has a draft model."""
-    return CONFIGURATIONS[label]["scheme"] not in DECODERS
+def step_before(label: str) -> str:
+    """Return the step before in the ablation; nothing for its first, and for what is no step."""
+    return ABLATION[ABLATION.index(label) - 1] if label in ABLATION[1:] else ""
 
 
 def resolved(cell: Cell, base: str, settings: Mapping[str, Any]) -> RunConfig:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ahasd.system.devices.mapping import mapping_lines
 from ahasd.system.matrix.binding import Gist, mean_shares, sentence
-from ahasd.system.matrix.cells import ABLATION
+from ahasd.system.matrix.cells import ABLATION, step_before
 
 Found = dict[str, Any]
 NONE = "-"
@@ -121,7 +121,7 @@ def ablation_table(found: Sequence[Found], configurations: Sequence[str]) -> Tab
     shown = Table(
         title=f"over {first}, geometric mean of all pairs and rules",
         caption="tokens/J: middle of the range, of the devices and at the wall."
-        " Accepted: of drafted, against the row before."
+        " Accepted: of drafted, against the step before in the ablation."
         + (" paper: AHASD, Fig. 8." if is_paper else "")
         + " A GPU reads what does not fit over PCIe, every pass.",
     )
@@ -130,13 +130,12 @@ def ablation_table(found: Sequence[Found], configurations: Sequence[str]) -> Tab
         shown.add_column(header, justify="right")
         if is_paper and header != "tokens/J":
             shown.add_column("paper", justify="right")
-    before = None
     for name in configurations:
         cells = [
             _mean(list(ratios(found, name, first, _speed))),
             _mean(list(ratios(found, name, first, _tokens_per_mj("device")))),
             _mean(list(ratios(found, name, first, _tokens_per_mj("wall")))),
-            _acceptance(found, name, before),
+            _acceptance(found, name),
         ]
         if is_paper:
             paper = PAPER_ABLATION[name]
@@ -144,7 +143,6 @@ def ablation_table(found: Sequence[Found], configurations: Sequence[str]) -> Tab
             cells.insert(3, paper.efficiency)
             cells.insert(1, paper.speed)
         shown.add_row(name, *cells)
-        before = name
     return shown
 
 
@@ -183,15 +181,12 @@ def _spread(values_: Sequence[float]) -> tuple[str, str]:
     return _mean(values_), f"{min(values_):.2f}-{max(values_):.2f}"
 
 
-def _acceptance(found: Sequence[Found], name: str, before: str | None) -> str:
-    """Return the relative change of the acceptance rate."""
-    if before is None:
+def _acceptance(found: Sequence[Found], name: str) -> str:
+    """Return the relative change of the acceptance rate against the step before."""
+    last = step_before(name)
+    if not last:
         return NONE
-    changes = list(
-        ratios(found, name, before, lambda metrics: metrics.get("acceptance_rate") or 0.0)
-        if all("acceptance_rate" in each.get("metrics", {}) for each in found)
-        else ()
-    )
+    changes = list(ratios(found, name, last, lambda metrics: metrics["acceptance_rate"] or 0.0))
     return f"{statistics.fmean(changes) - 1:+.1%}" if changes else NONE
 
 
@@ -207,7 +202,7 @@ def explanations(found: Sequence[Found], configurations: Sequence[str]) -> list[
             known[cell["configuration"]][cell["pair"], cell["rule"], cell["seed"]] = each
     told = []
     for name, here in known.items():
-        last = ABLATION[ABLATION.index(name) - 1] if name in ABLATION[1:] else ""
+        last = step_before(name)
         before = known.get(last, {})
         both = [key for key in here if not before or key in before]
         if both:

@@ -49,10 +49,12 @@ def test_steps_are_geometric_means_beside_the_paper(found, columns):
     assert "paper" not in columns(ablation_table(made, ["async", "gpu-sd"]))
 
 
-def test_an_acceptance_that_some_run_has_not_is_no_change(found, columns):
-    made = [found("npu-ar", 10.0), found("sync", 10.0)]
+def test_acceptance_is_compared_along_the_ablation_alone(found, columns):
+    made = [found("npu-ar", 10.0), found("sync", 10.0), found("+ AAU", 1.0)]
+    made.append(found("+ EDC", 1.0, acceptance_rate=0.75))
     del made[0]["metrics"]["acceptance_rate"]
-    assert columns(ablation_table(made, ["npu-ar", "sync"]))["accepted"] == ["-", "-"]
+    table = columns(ablation_table(made, ["npu-ar", "+ EDC", "sync", "+ AAU"]))
+    assert table["accepted"] == ["-", "+50.0%", "-", "-"]
 
 
 def test_the_subject_stands_over_every_other_configuration(found, columns):
