@@ -8,7 +8,7 @@ tokens.
 import pytest
 
 from ahasd.system.drafting.base import Drafting
-from ahasd.system.drafting.fixed import Fixed
+from ahasd.system.drafting.fixed import Fixed, TokenByToken
 from ahasd.system.drafting.oracle import OracleOptions
 from ahasd.system.schemes.link import AlwaysGo
 
@@ -136,3 +136,12 @@ def test_a_rule_that_skips_everything_decodes_alone(play, build_trace):
     assert [end for *_, end in passes(seen)] == [130, 230, 330, 430, 530]
     assert seen.rows == [1] * 5
     assert seen.ledger.drafted == 0
+
+
+def test_token_by_token_waits_for_its_first_length_after_every_rejection(play, build_trace):
+    # [0 1] to 20, 1 is wrong; [2] to [5] to 60 are flushed at 120. [2 3] to 140, judged at 240,
+    # then [4] and [5] together.
+    trace = build_trace(requests(6, wrong=[1]))
+    seen = play(trace, 6, drafting=Drafting(TokenByToken(2)), bonus="drop")
+    assert passes(seen) == [(0, 2, 1, 2, 120), (0, 2, 2, 2, 240), (0, 2, 2, 2, 340)]
+    assert seen.ledger.log.batches == {("rule", 2): 2, ("rule", 1): 6}
