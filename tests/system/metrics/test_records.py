@@ -157,6 +157,12 @@ def test_a_fixed_rule_tells_its_length_and_ends_no_batch_early():
     assert drafting["ended_by"]["cap"] == 0
 
 
+def test_without_the_control_hardware_a_batch_is_as_long_as_its_cap():
+    told, found = played(scheme="sync", draft__rule="fixed", draft__k=24, draft__k_max=24)
+    assert max(map(max, (record["per_step_drafted"] for record in found))) == 24
+    assert told["drafting"]["ended_by"]["link"] == 0
+
+
 def test_a_scheme_without_a_rule_has_no_length():
     told, found = played(scheme="amusd", draft__rule="fixed", draft__k=3)
     assert {record["num_spec_tokens"] for record in found} == {None}
