@@ -6,6 +6,7 @@ diagram `docs/units/x.svg` for every WaveJSON file `docs/units/x.wave.json`.
 
 python docs/generate.py           rewrite them
 python docs/generate.py --record  run the ablation first, and keep its figures in ablation.json
+python docs/generate.py --matrix FILE  keep the figures of a matrix.json in docs/matrix.json first
 python docs/generate.py --check   exit 1 if one is out of date
 """
 
@@ -39,6 +40,7 @@ from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.numerics.primitive_plot import errors_svg
 from ahasd.system.numerics.primitive_tables import TABLES as NUMERICS_TABLES
+from ahasd.system.matrix import page as matrix_page
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document, provenance
@@ -55,6 +57,8 @@ ABLATION = DOCS / "ablation.json"
 VALIDATION = DOCS / "validation.json"
 MARKED = re.compile(r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name) -->", re.DOTALL)
 
+MATRIX = DOCS / "matrix.json"
+SYNTHESIS = ROOT / "synth" / "results"
 
 def units() -> str:
     """Return the table of hardware units; sizes are on their pages."""
@@ -150,6 +154,18 @@ def record_ablation() -> None:
 
 def validation() -> str:
     """Return the tables of what `ahasd devices --validate --json` printed when it was recorded."""
+def matrix() -> str:
+    """Return what `ahasd compare` printed when it was recorded."""
+    tables, lines = matrix_page.of_page(json.loads(MATRIX.read_text(encoding="utf-8")))
+    return printed(*tables) + "\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def record_matrix(path: Path) -> None:
+    """Keep of a matrix.json what the page shows."""
+    kept = matrix_page.compact(json.loads(path.read_text(encoding="utf-8")))
+    MATRIX.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
     return validation_markdown(json.loads(VALIDATION.read_text(encoding="utf-8")))
 
 
@@ -262,3 +278,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+    "matrix": matrix,
+    if "--matrix" in sys.argv:
+        record_matrix(Path(sys.argv[sys.argv.index("--matrix") + 1]))
