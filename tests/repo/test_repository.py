@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ahasd.system.matrix.cells import Cell
+from ahasd.system.matrix.page import KEPT
+from ahasd.system.matrix.run import run_matrix
 from ahasd.system.stats import flat
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +80,24 @@ def test_the_recorded_ablation_is_of_these_sources():
     found = json.loads(json.dumps(made.metrics(made.outcome(config.scheme))))
     assert step["metrics"] == found, "run `python docs/generate.py --record`"
     assert all(each["checked"] for each in recorded["steps"])
+
+
+def test_the_recorded_matrix_is_of_these_sources(tmp_path):
+    recorded = json.loads(generator().MATRIX.read_text("utf-8"))
+    (kept,) = (
+        each
+        for each in recorded["cells"]
+        if (each["cell"]["configuration"], each["cell"]["rule"]) == ("gpu-sd", "adaedl")
+        and each["cell"]["pair"] == "llama2-7b:llama2-13b"
+    )
+    (found,) = run_matrix(
+        [Cell(**kept["cell"])], recorded["base"], recorded["settings"], tmp_path, jobs=1
+    )
+    known = flat(found["metrics"])
+    again = {key: known[key] for key in KEPT if key in known}
+    assert kept["metrics"] == again, "run `ahasd compare`, then `python docs/generate.py --matrix`"
+    assert len(recorded["cells"]) == 60
+    assert all(each["lossless"] == "tokens" for each in recorded["cells"])
 
 
 def test_every_generated_part_is_shown_once():

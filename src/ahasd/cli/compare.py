@@ -198,7 +198,7 @@ def _matrix(
     from rich.console import Console
 
     from ahasd.cli.progress import token_progress
-    from ahasd.system.matrix import cells, lengths, record, tables
+    from ahasd.system.matrix import cells, lengths, page, record, tables
     from ahasd.system.matrix.run import run_matrix
     from ahasd.system.results import check_place
 
@@ -237,16 +237,9 @@ def _matrix(
     tried = [cell for each in fixed for cell in each.cells]
     done = [*found, *tried]
     record.write(folder, config, settings, done, fixed, time.perf_counter() - began)
-    console = Console()
-    console.print(tables.speed_table(found, labels))
-    console.print(tables.ablation_table(found, labels))
-    subject = "+ TVC" if "+ TVC" in labels else labels[-1]
-    if set(labels) & set(cells.BASELINES) - {subject}:
-        console.print(tables.baseline_table(found, labels, subject))
-    for line in tables.explanations(found, labels):
-        print(line)
-    for line in (*tables.mappings(found), *(each.told() for each in fixed)):
-        print(line)
+    shown, lines = page.shown(found, labels, fixed)
+    Console().print(*shown, sep="\n")
+    print("\n".join(lines))
     failed = [each for each in done if "error" in each]
     for each in failed:
         cell = each["cell"]
