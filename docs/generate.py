@@ -55,10 +55,9 @@ DOCS = ROOT / "docs"
 POOL = DevicePool()
 ABLATION = DOCS / "ablation.json"
 VALIDATION = DOCS / "validation.json"
+MATRIX = DOCS / "matrix.json"
 MARKED = re.compile(r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name) -->", re.DOTALL)
 
-MATRIX = DOCS / "matrix.json"
-SYNTHESIS = ROOT / "synth" / "results"
 
 def units() -> str:
     """Return the table of hardware units; sizes are on their pages."""
@@ -152,8 +151,6 @@ def record_ablation() -> None:
     ABLATION.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
-def validation() -> str:
-    """Return the tables of what `ahasd devices --validate --json` printed when it was recorded."""
 def matrix() -> str:
     """Return what `ahasd compare` printed when it was recorded."""
     tables, lines = matrix_page.of_page(json.loads(MATRIX.read_text(encoding="utf-8")))
@@ -166,6 +163,8 @@ def record_matrix(path: Path) -> None:
     MATRIX.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
+def validation() -> str:
+    """Return the tables of what `ahasd devices --validate --json` printed when it was recorded."""
     return validation_markdown(json.loads(VALIDATION.read_text(encoding="utf-8")))
 
 
@@ -215,6 +214,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "schemes": schemes,
     "run": run_output,
     "ablation": ablation_output,
+    "matrix": matrix,
     "keys": key_table,
     "validation": validation,
     "aau-cycles": aau_cycles,
@@ -265,6 +265,8 @@ def main() -> int:
     check = "--check" in sys.argv
     if "--record" in sys.argv:
         record_ablation()
+    if "--matrix" in sys.argv:
+        record_matrix(Path(sys.argv[sys.argv.index("--matrix") + 1]))
     stale = False
     for path, text in outputs():
         if path.exists() and path.read_text(encoding="utf-8") == text:
@@ -278,6 +280,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-    "matrix": matrix,
-    if "--matrix" in sys.argv:
-        record_matrix(Path(sys.argv[sys.argv.index("--matrix") + 1]))
