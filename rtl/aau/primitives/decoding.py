@@ -6,18 +6,26 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Value
 
-from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
+from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.pipeline import widen
 from ahasd.rtl.aau.primitives.rounding import select
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Values as `operand.Operand` has them; the significand as wide as the finest format's."""
+    """Values as `operand.Operand` has them.
+
+    Attributes
+    ----------
+    significand
+        As wide as the finest format's.
+    biased
+        The exponent with the format's bias, as wide as the widest, unsigned.
+    """
 
     sign: Value
     significand: Value
-    exponent: Value
+    biased: Value
     infinite: Value
     nan: Value
 
@@ -30,6 +38,7 @@ def precision(formats: Sequence[Format]) -> int:
 def split(code: Value, form: Value, formats: Sequence[Format]) -> Parts:
     """Take a code of 16 bits in the floating-point format on a pin apart."""
     width = precision(formats)
+    widest = max(each.exponent_width for each in formats)
     significands, exponents, infinities, nans = [], [], [], []
     for each in formats:
         fraction = code[: each.fraction_width]
@@ -37,14 +46,13 @@ def split(code: Value, form: Value, formats: Sequence[Format]) -> Parts:
         leading = biased.any()
         padded = Cat(Const(0, width - 1 - each.fraction_width), fraction)
         significands.append(Cat(padded & leading.replicate(width - 1), leading))
-        unbiased = widen(biased, EXPONENT_WIDTH) - Const(each.bias, EXPONENT_WIDTH)
-        exponents.append(unbiased[:EXPONENT_WIDTH])
+        exponents.append(widen(biased, widest))
         infinities.append(biased.all() & ~fraction.any())
         nans.append(biased.all() & fraction.any())
     return Parts(
         code[15],
         select(form, formats, significands),
-        select(form, formats, exponents).as_signed(),
+        select(form, formats, exponents),
         select(form, formats, infinities),
         select(form, formats, nans),
     )

@@ -10,7 +10,7 @@ from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
 from ahasd.rtl.aau.primitives.pipeline import let, shift_right, widen
 
 BIASED_WIDTH = EXPONENT_WIDTH + 1
-"""Bits of an exponent with its bias, and after normalising."""
+"""Bits of an exponent with its bias, after normalising too."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,14 @@ class Normal:
         As `store.golden.store` takes them.
     mantissa
         Unsigned; bits that were cut off are in the lowest one.
-    exponent
-        That of the highest bit, signed, of at most `BIASED_WIDTH` bits.
+    biased
+        The exponent of the highest bit with the format's bias (0 for INT8), signed, of
+        `BIASED_WIDTH` bits.
     """
 
     sign: Value
     mantissa: Value
-    exponent: Value
+    biased: Value
     infinite: Value
     nan: Value
 
@@ -40,6 +41,12 @@ def select(form: Value, formats: Sequence[Format], values: Sequence[Value]) -> V
     for each, value in zip(reversed(formats[:-1]), reversed(values[:-1]), strict=True):
         chosen = Mux(form == Const(each, len(form)), value, chosen)
     return chosen
+
+
+def bias(form: Value, formats: Sequence[Format]) -> Value:
+    """Return the bias of the format on a pin, 0 for integers."""
+    biases = [Const(each.bias if each.floating else 0, BIASED_WIDTH) for each in formats]
+    return select(form, formats, biases)
 
 
 def encode(m: Module, number: Normal, form: Value, formats: Sequence[Format]) -> Value:
@@ -58,33 +65,34 @@ def encode(m: Module, number: Normal, form: Value, formats: Sequence[Format]) ->
 def _floating(m: Module, number: Normal, form: Value, formats: Sequence[Format]) -> Value:
     """Return the code in one of the floating-point formats, all rounded by one adder.
 
-    Exponent and fraction are one number, so that a carry out of the fraction is right.
+    What a carry out of the fraction makes of the exponent is prepared beside that adder.
     """
     width = len(number.mantissa)
     most = max(each.fraction_width for each in formats)
-    bodies, ups = [], []
+    fractions, ups = [], []
     for each in formats:
         drop = width - 1 - each.fraction_width
-        low = most - each.fraction_width
+        low = Const(0, most - each.fraction_width)
         half, lowest = number.mantissa[drop - 1], number.mantissa[drop]
         rest = number.mantissa[: drop - 1].any()
-        biased = widen(number.exponent, BIASED_WIDTH) + Const(each.bias, BIASED_WIDTH)
-        fraction = Cat(Const(0, low), number.mantissa[drop : width - 1])
-        bodies.append(Cat(fraction, biased[:BIASED_WIDTH]))
-        ups.append(widen(Cat(Const(0, low), half & (rest | lowest)), len(bodies[0])))
-    total = (select(form, formats, bodies) + select(form, formats, ups))[: len(bodies[0])]
+        fractions.append(Cat(low, number.mantissa[drop : width - 1]))
+        ups.append(widen(Cat(low, half & (rest | lowest)), most))
+    total = select(form, formats, fractions) + select(form, formats, ups)
     total = let(m, total, "rounded")
-    exponent, codes = total[most:], []
+    carry = total[most]
+    biased = number.biased.as_unsigned()
+    negative = biased[-1]
+    exponent = let(m, Mux(carry, (biased + 1)[:BIASED_WIDTH], biased), "place_coded")
+    too_small = ~number.mantissa[-1] | negative | ~biased.any() & ~carry
+    codes = []
     for each in formats:
-        low = most - each.fraction_width
         bits = each.exponent_width
-        too_small = exponent[-1] | ~exponent.any()
-        too_large = ~exponent[-1] & (exponent[bits:-1].any() | exponent[:bits].all())
-        code = Cat(total[low:most], exponent[:bits])
-        code = Mux(too_small | ~number.mantissa[-1], Const(0, 15), code)
-        code = Mux(
-            too_large & number.mantissa[-1] | number.infinite, Const(each.infinity, 15), code
-        )
+        beyond = biased[bits:-1].any()
+        last = biased[1:bits].all() & (biased[0] | carry)  # the one kept for infinities
+        too_large = number.mantissa[-1] & ~negative & (beyond | last)
+        code = Cat(total[most - each.fraction_width : most], exponent[:bits])
+        code = Mux(too_small, Const(0, 15), code)
+        code = Mux(too_large | number.infinite, Const(each.infinity, 15), code)
         codes.append(Mux(number.nan, Const(each.nan, 16), Cat(code, number.sign)))
     return select(form, formats, codes)
 
@@ -94,9 +102,9 @@ def _integer(m: Module, number: Normal) -> Value:
     # Eight bits before the point and one behind; more of them would saturate.
     top = number.mantissa[-9:]
     rest = number.mantissa[:-9].any()
-    exponent = let(m, widen(number.exponent, BIASED_WIDTH), "power")
+    exponent = number.biased.as_unsigned()
     large = ~exponent[-1] & exponent[3:-1].any()
-    amount = (Const(7, BIASED_WIDTH) - exponent.as_unsigned())[:BIASED_WIDTH]
+    amount = (Const(7, BIASED_WIDTH) - exponent)[:BIASED_WIDTH]
     small = exponent[-1] & ~exponent[:-1].all()  # below 1/2
     amount = Mux(small, Const(9, 4), amount[:4])
     shifted = shift_right(m, Cat(rest, top), amount, sticky=True)

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.primitives.add.golden import GUARD_WIDTH
 from ahasd.rtl.aau.primitives.decoding import precision, split
-from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format, calculable
+from ahasd.rtl.aau.primitives.formats import Format, calculable
 from ahasd.rtl.aau.primitives.pipeline import (
     Primitive,
     add_with_carry,
@@ -43,7 +43,7 @@ class AddUnit(Primitive):
         A format is not of floating point.
     """
 
-    latency = 4
+    latency = 5
 
     a: Signal
     b: Signal
@@ -66,38 +66,42 @@ class AddUnit(Primitive):
         swap = let(m, self.a[:15] < self.b[:15], "swap")
         x = split(let(m, Mux(swap, self.b, self.a), "x"), form, self.formats)
         y = split(let(m, Mux(swap, self.a, self.b), "y"), form, self.formats)
-        distance = (x.exponent.as_unsigned() - y.exponent.as_unsigned())[:EXPONENT_WIDTH]
-        distance = let(m, distance, "apart")
+        distance = let(m, (x.biased - y.biased)[: len(x.biased)], "apart")
         bits = width.bit_length()
         far = Mux(distance[bits:].any(), Const((1 << bits) - 1, bits), distance[:bits])
         far = registers.hold(far, name="distance")
-        large = registers.hold(x.significand, name="large")
         small = registers.hold(y.significand, name="small")
-        unlike = registers.hold(x.sign ^ y.sign, name="unlike")
-        infinite = registers.hold(x.infinite | y.infinite, 3, "infinite")
-        nan = x.nan | y.nan | x.infinite & y.infinite & (x.sign ^ y.sign)
-        sign = registers.hold(x.sign, 2, "sign")
-        both = registers.hold(x.sign & y.sign, 2, "both")
-        exponent = registers.hold(x.exponent, 2, "exponent")
+        unlike = x.sign ^ y.sign
 
-        # Aligned, and added or subtracted.
+        # Aligned.
         aligned = shift_right(m, Cat(guards, small), far, sticky=True)
-        term = widen(aligned, width + 1) ^ unlike.replicate(width + 1)
-        total = add_with_carry(Cat(guards, large, Const(0, 1)), term, unlike)
-        total = registers.hold(total, name="total")
+        aligned = registers.hold(aligned, name="aligned")
+        large = registers.hold(x.significand, 2, "large")
 
-        # Normalised; a sum of 0 has the sign of both operands.
-        mantissa, zeros = normalised(m, total)
-        above = widen(exponent, BIASED_WIDTH) + Const(1, BIASED_WIDTH).as_signed()
-        place = above[:BIASED_WIDTH].as_signed() - widen(zeros, BIASED_WIDTH).as_signed()
-        normal = Normal(
-            registers.hold(Mux(total.any(), sign, both), name="sign_out"),
-            registers.hold(mantissa, name="mantissa"),
-            registers.hold(place[:BIASED_WIDTH].as_signed(), name="place"),
-            infinite,
-            registers.hold(nan, 3, "nan"),
+        # Added or subtracted.
+        subtract = registers.hold(unlike, 2, "subtract")
+        term = widen(aligned, width + 1) ^ subtract.replicate(width + 1)
+        total = add_with_carry(Cat(guards, large, Const(0, 1)), term, subtract)
+        total = registers.hold(total, name="total")
+        # A sum of 0 has the sign of both operands.
+        sign = Mux(
+            total.any(),
+            registers.hold(x.sign, 3, "sign"),
+            registers.hold(x.sign & y.sign, 3, "both"),
         )
-        form = registers.hold(form, 3, "form")
+
+        # Normalised; its highest bit is one above the larger operand's.
+        mantissa, zeros = normalised(m, total)
+        above = (widen(x.biased, BIASED_WIDTH) + Const(1, BIASED_WIDTH))[:BIASED_WIDTH]
+        biased = registers.hold(above, 3, "above") - widen(zeros, BIASED_WIDTH)
+        normal = Normal(
+            registers.hold(sign, name="sign_of_sum"),
+            registers.hold(mantissa, name="mantissa"),
+            registers.hold(biased[:BIASED_WIDTH], name="biased"),
+            registers.hold(x.infinite | y.infinite, 4, "infinite"),
+            registers.hold(x.nan | y.nan | x.infinite & y.infinite & unlike, 4, "nan"),
+        )
+        form = registers.hold(form, 4, "form")
         m.d.comb += self.result.eq(
             registers.hold(encode(m, normal, form, self.formats), name="result")
         )

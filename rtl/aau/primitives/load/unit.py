@@ -19,7 +19,7 @@ from ahasd.rtl.aau.primitives.pipeline import (
     shift_right,
     widen,
 )
-from ahasd.rtl.aau.primitives.rounding import select
+from ahasd.rtl.aau.primitives.rounding import bias, select
 
 
 class LoadUnit(Primitive):
@@ -77,10 +77,12 @@ class LoadUnit(Primitive):
         if self.floats:
             parts = split(self.code[:16], form, self.floats)
             low = Const(0, width - precision(self.floats))
+            biased = widen(parts.biased, EXPONENT_WIDTH)
+            exponent = (biased - bias(form, self.floats)[:EXPONENT_WIDTH])[:EXPONENT_WIDTH]
             fields = {
                 "sign": parts.sign,
                 "mantissa": Cat(low, parts.significand),
-                "exponent": parts.exponent,
+                "exponent": exponent.as_signed(),
                 "infinite": parts.infinite,
                 "nan": parts.nan,
             }
@@ -176,8 +178,7 @@ class ScaleUnit(Primitive):
         # large the exponent is.
         kept = numerics.scaled_width + 1
         low = 2 * width - kept
-        product = let(m, number.mantissa * self.constant.mantissa, "exact")
-        product = registers.hold(Cat(product[: low - 1].any(), product[low - 1 :]), name="product")
+        product = registers.hold(number.mantissa * self.constant.mantissa, name="product")
         exponent = (number.exponent + self.constant.exponent)[:EXPONENT_WIDTH]
         right = (
             Const(numerics.integer_width - 1, EXPONENT_WIDTH + 1)
@@ -190,7 +191,10 @@ class ScaleUnit(Primitive):
         amount = Mux(right[-1], Const(0, bits), Mux(far, most, right[:bits]))
         amount = registers.hold(amount, name="amount")
 
-        shifted = registers.hold(shift_right(m, product, amount, sticky=True), name="shifted")
+        head = Cat(Const(0, 1), product[low - 1 :])
+        shifted = shift_right(m, head, amount, sticky=True)
+        rest = product[: low - 1].any()  # below all that is shifted
+        shifted = registers.hold(Cat(shifted[0] | rest, shifted[1:]), name="shifted")
         sign = registers.hold(number.sign, 2, "sign")
         infinite = registers.hold(number.infinite, 2, "infinite")
         nan = registers.hold(number.nan, 2, "nan")

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ahasd.rtl.aau.primitives.decoding import split
 from ahasd.rtl.aau.primitives.formats import Format, calculable
 from ahasd.rtl.aau.primitives.pipeline import Primitive, widen
-from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
+from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, bias, encode
 
 
 class MultiplyUnit(Primitive):
@@ -35,7 +35,7 @@ class MultiplyUnit(Primitive):
         A format is not of floating point.
     """
 
-    latency = 2
+    latency = 3
 
     a: Signal
     b: Signal
@@ -52,19 +52,24 @@ class MultiplyUnit(Primitive):
         registers = self.registers(m)
         form = self.form
         x, y = (split(code, form, self.formats) for code in (self.a, self.b))
-        product = registers.hold(x.significand * y.significand, name="product")
-        exponent = registers.hold(x.exponent + y.exponent, name="exponent")
-        none = ~x.significand[-1] | ~y.significand[-1]
+        # The operands are registered once they are taken apart: a product takes a cycle.
+        significands = [registers.hold(each.significand, name="significand") for each in (x, y)]
+        both = widen(x.biased, BIASED_WIDTH) + widen(y.biased, BIASED_WIDTH)
+        both = registers.hold(both[:BIASED_WIDTH], name="both")
+        form = registers.hold(form, name="form")
+        less = registers.hold((both - bias(form, self.formats))[:BIASED_WIDTH], name="less")
+        product = registers.hold(significands[0] * significands[1], name="product")
         infinite = x.infinite | y.infinite
+        none = ~x.significand[-1] | ~y.significand[-1]
+
         # A product of two mantissas is in [1, 4).
         wide = product[-1]
-        mantissa = Mux(wide, product, Cat(Const(0, 1), product[:-1]))
         normal = Normal(
-            registers.hold(x.sign ^ y.sign, name="sign"),
-            mantissa,
-            (widen(exponent, BIASED_WIDTH) + widen(wide, BIASED_WIDTH))[:BIASED_WIDTH].as_signed(),
-            registers.hold(infinite, name="infinite"),
-            registers.hold(x.nan | y.nan | infinite & none, name="nan"),
+            registers.hold(x.sign ^ y.sign, 2, "sign"),
+            Mux(wide, product, Cat(Const(0, 1), product[:-1])),
+            (less + widen(wide, BIASED_WIDTH))[:BIASED_WIDTH],
+            registers.hold(infinite, 2, "infinite"),
+            registers.hold(x.nan | y.nan | infinite & none, 2, "nan"),
         )
         form = registers.hold(form, name="form")
         m.d.comb += self.result.eq(

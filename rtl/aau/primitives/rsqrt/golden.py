@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bit-exact model of reciprocal square roots: a table, and one Newton step to mend it.
 
-From a first guess y of 1/sqrt(x) the step takes the error `e = 1 - x*y*y` and adds `y*e/2`.
+From a first guess y of 1/sqrt(x) the step takes the error `e = 1 - (x*y)*y`, with x*y cut to as
+many bits as the error has, and adds `y*e/2`.
 """
 
 from dataclasses import dataclass
@@ -91,9 +92,10 @@ def rsqrt(mantissa: IntsLike, odd: IntsLike, numerics: Numerics) -> Ints:
     guess = guesses.read(odd << per_octave | place)
     if not numerics.rsqrt_newton:
         return guess
-    behind = width - 1 + 2 * (inside.guess_width - 1)
-    error = (1 << behind) - (mantissa << odd) * (guess * guess)
-    error = error >> (behind - inside.error_fraction_width)
+    behind = inside.error_fraction_width
+    half_way = (mantissa << odd) * guess >> (width + inside.guess_width - 2 - behind)
+    error = (1 << (behind + inside.guess_width - 1)) - half_way * guess
+    error = error >> (inside.guess_width - 1)
     limit = 1 << (inside.error_width - 1)
     assert np.all((-limit <= error) & (error < limit)), "the table's error has its bounds"
     shift = inside.guess_width + inside.error_fraction_width - width + 1

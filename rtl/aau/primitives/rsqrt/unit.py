@@ -57,14 +57,16 @@ class RsqrtUnit(Primitive):
         behind = self.mantissa[:-1]
         one, none = Const(1, 1), Const(0, 1)
         operand = Mux(self.odd, Cat(none, behind, one), Cat(behind, one, none))
-        operand = registers.hold(operand, reader.latency + 1, "operand")
-        square = registers.hold(reader.result * reader.result, name="square")
-        guess = registers.hold(reader.result, 2, "guess")
+        operand = registers.hold(operand, reader.latency, "operand")
+        cut = width + inside.guess_width - 2 - inside.error_fraction_width
+        half_way = registers.hold((operand * reader.result)[cut:], name="half_way")
+        early = registers.hold(reader.result, name="early")
 
         # The error is near 0, so the product's high bits are known and only its low ones matter.
-        cut = width - 1 + 2 * (inside.guess_width - 1) - inside.error_fraction_width
-        product = (operand * square)[: cut + inside.error_width]
+        cut = inside.guess_width - 1
+        product = (half_way * early)[: cut + inside.error_width]
         error = registers.hold((-product)[cut : cut + inside.error_width].as_signed(), name="error")
+        guess = registers.hold(early, name="guess")
 
         correction = registers.hold(Cat(guess, none).as_signed() * error, name="correction")
         begin = registers.hold(guess, name="begin")

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ahasd.rtl.aau.primitives.formats import Format, storable
 from ahasd.rtl.aau.primitives.layouts import real_layout
 from ahasd.rtl.aau.primitives.pipeline import Primitive, normalised, widen
-from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, encode
+from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, bias, encode
 
 
 class StoreUnit(Primitive):
@@ -54,11 +54,12 @@ class StoreUnit(Primitive):
         registers = self.registers(m)
         number = self.number
         mantissa, zeros = normalised(m, number.mantissa)
-        exponent = widen(number.exponent, BIASED_WIDTH) - widen(zeros, BIASED_WIDTH).as_signed()
+        biased = widen(number.exponent, BIASED_WIDTH).as_unsigned() + bias(self.form, self.formats)
+        biased = (biased[:BIASED_WIDTH] - widen(zeros, BIASED_WIDTH))[:BIASED_WIDTH]
         normal = Normal(
             registers.hold(number.sign, name="sign"),
             registers.hold(mantissa, name="mantissa"),
-            registers.hold(exponent[:BIASED_WIDTH].as_signed(), name="exponent"),
+            registers.hold(biased, name="biased"),
             registers.hold(number.infinite, name="infinite"),
             registers.hold(number.nan, name="nan"),
         )

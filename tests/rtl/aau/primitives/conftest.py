@@ -222,9 +222,15 @@ def _signed(words: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 @pytest.fixture(scope="session")
-def runner() -> Callable[..., Runner]:
+def make_runner() -> Callable[..., Runner]:
     """Compile primitives of a variant: by default every one, in all formats together."""
-    return cache(lambda variant, names=MAIN: Runner(VARIANTS[variant], names))
+    return lambda variant, names=None: Runner(VARIANTS[variant], names or MAIN)
+
+
+@pytest.fixture(scope="session")
+def runner(make_runner: Callable[..., Runner]) -> Callable[..., Runner]:
+    """Do the same once for what was asked for before."""
+    return cache(make_runner)
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled RTL of every primitive equals its golden model, bit for bit."""
 
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ahasd.gen.emit import to_verilog
 from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.primitives.add.golden import add
 from ahasd.rtl.aau.primitives.exp2.golden import exp2, term
@@ -101,7 +106,10 @@ def _loads(found, numerics, rows, rng):
     # Around powers of two, where rounding carries out of a mantissa.
     near = (1 << np.arange(32))[:, None] + np.array([-1, 0, 1])
     near = np.concatenate([near, -near], axis=None) & 0xFFFFFFFF
-    code[: 4 * len(near)], form[: 4 * len(near)] = np.repeat(near, 4), np.tile(Format, len(near))
+    code[: 4 * len(near)], form[: 4 * len(near)] = (
+        np.repeat(near, 4),
+        np.tile(list(Format), len(near)),
+    )
     for name, formats in (
         ("load", tuple(Format)),
         ("load_float", BOTH),
@@ -245,3 +253,34 @@ def test_every_operand_gives_what_the_golden_model_gives(runner, variant, rows):
 def test_units_of_some_formats_give_what_the_golden_models_give(runner, single_formats, seed):
     units = runner("default", single_formats)
     compare(units, VARIANTS["default"], 1 << 18, without_stalls(1 << 18), seed)
+
+
+PYOSYS = """
+import sys
+from pyosys import libyosys
+design = libyosys.Design()
+for command in sys.argv[1:]:
+    libyosys.run_pass(command, design)
+"""
+
+
+def from_verilog(component, module, *, debug):
+    """Return the unit as C++, read back from its Verilog."""
+    with TemporaryDirectory() as name:
+        (Path(name) / "unit.v").write_text(to_verilog(component, module))
+        commands = ("read_verilog unit.v", "proc", "write_cxxrtl -g0 unit.cc")
+        command = [sys.executable, "-c", PYOSYS, *commands]
+        subprocess.run(command, cwd=name, check=True, capture_output=True)
+        return (Path(name) / "unit.cc").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_verilog_as_it_is_written_gives_the_same(
+    variant, make_runner, single_formats, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("AHASD_CACHE", str(tmp_path))
+    monkeypatch.setattr("ahasd.gen.emit.to_cxx", from_verilog)
+    for names in (None, single_formats):
+        units = make_runner(variant, names)
+        compare(units, VARIANTS[variant], 1 << 16, without_stalls(1 << 16))

@@ -203,7 +203,9 @@ def test_scaling_rounds_the_exact_product_once_and_saturates(form, constant):
     factor = Constant.of(constant, DEFAULT)
     exact = factor.mantissa * Fraction(2) ** (factor.exponent - DEFAULT.mantissa_width + 1)
     assert exact == pytest.approx(constant, rel=2**-16)
-    codes = np.arange(0, 1 << 16, 13)
+    infinity = write(0, inf, form)
+    special = [0x8000, infinity, infinity | 0x8000, infinity | 1, SHAPE[form][3]]
+    codes = np.append(np.arange(0, 1 << 16, 13), special)
     found = scale(load(codes, form, DEFAULT), factor, DEFAULT)
     for i, code in enumerate(codes.tolist()):
         sign, magnitude = read(code, form)
