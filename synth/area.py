@@ -52,7 +52,7 @@ def area(
     """
     unit, params = find(name, configuration, dict(overrides or {}))
     module = f"ahasd_{name}"
-    text = design(unit.load_hardware()(params), module)
+    text = design(unit.load_hardware()(params), module, unit.domains)
     clocks = library_clocks_ps(unit.domains, library)
 
     def request(parts: bool) -> Request:

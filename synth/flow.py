@@ -6,12 +6,13 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain, Fragment, Value
 from amaranth.lib import wiring
 
 from ahasd import UserError
@@ -68,9 +69,18 @@ def design_sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def design(component: wiring.Component, module: str) -> str:
-    """Return the RTLIL of a component: the same text for the same parameters and tools."""
-    return rtlil.convert(component, name=module, emit_src=False)
+def design(component: wiring.Component, module: str, domains: Sequence[str] = ("pim",)) -> str:
+    """Return the RTLIL of a component: the same text for the same parameters and tools.
+
+    The clock domains are given because Amaranth makes those that are missing in the order of a
+    set, which is another one in every process.
+    """
+    clocks = [ClockDomain(domain) for domain in domains]
+    fragment = Fragment.get(component, None)
+    fragment.add_domains(*clocks)
+    ports = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
+    ports += [signal for clock in clocks for signal in (clock.clk, clock.rst)]
+    return rtlil.convert(fragment, name=module, ports=ports, emit_src=False)
 
 
 def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:

@@ -53,10 +53,12 @@ def merge(held: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list
     return [rows[key] for key in sorted(rows)]
 
 
-def _key(row: dict[str, Any]) -> tuple[str, ...]:
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
     if "block" in row:
         return (row["block"],)
-    return row["unit"], json.dumps(row["overrides"]), row["memories"]
+    # What was changed comes behind what was not.
+    changes = row["overrides"]
+    return row["unit"], row["memories"], len(changes), json.dumps(changes)
 
 
 def write(path: Path, kind: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -93,7 +95,7 @@ def stale(rows: Sequence[dict[str, Any]]) -> list[str]:
             continue
         unit, params = find(row["unit"], row["configuration"], row["overrides"])
         module = f"ahasd_{unit.name}"
-        text = design(unit.load_hardware()(params), module)
+        text = design(unit.load_hardware()(params), module, unit.domains)
         if design_sha256(text) != row["design_sha256"]:
             changed.append(unit.name)
     return changed

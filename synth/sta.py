@@ -24,7 +24,7 @@ WRITE = (
 """Passes that write what OpenSTA reads; names of cells are the same in both files."""
 
 _PATH = re.compile(
-    r"^Startpoint: (?P<start>\S+).*?^Endpoint: (?P<end>\S+).*?^Path Group: (?P<clock>\S+)"
+    r"^Startpoint: (?P<start>\S+).*?^Endpoint: (?P<end>\S+).*?clocked by (?P<clock>\w+)\)"
     r".*?^\s*(?P<slack>-?[\d.]+)\s+slack \(",
     re.MULTILINE | re.DOTALL,
 )

@@ -60,7 +60,7 @@ def timing(
     module = f"ahasd_{name}"
     request = Request(
         module=module,
-        design=design(unit.load_hardware()(params), module),
+        design=design(unit.load_hardware()(params), module, unit.domains),
         library=library,
         memories=memories,
         clocks_ps=clocks,

@@ -32,7 +32,9 @@ FLOP = """
 
 def written(folder, *cells, head='time_unit : "1ns"; capacitive_load_unit (1, pf);'):
     path = folder / "cells.lib"
-    path.write_text(f"/* cell (FAKE) */\nlibrary (mine_130) {{\n{head}\n{''.join(cells)}}}\n")
+    path.write_text(
+        f"/*\n{cell('FAKE', 0.1, '!(A*B)')}*/\nlibrary (mine_130) {{\n{head}\n{''.join(cells)}}}\n"
+    )
     return path
 
 

@@ -48,8 +48,8 @@ Path Type: max
 
 
 Startpoint: u1 (rising edge-triggered flip-flop clocked by npu)
-Endpoint: u2 (rising edge-triggered flip-flop clocked by npu)
-Path Group: npu
+Endpoint: u2 (rising clock gating-check end-point clocked by npu)
+Path Group: **clock_gating_default**
 Path Type: max
 
             -0.5000   slack (VIOLATED)
