@@ -83,6 +83,19 @@ def add_with_carry(a: Value, b: Value, carry: Value, *, subtract: bool = False) 
     return total[1 : len(a) + 1]
 
 
+def product(registers: Registers, a: Value, b: Value) -> Value:
+    """Return the product of two unsigned values two enabled edges later.
+
+    A first edge takes the products with the halves of b, a second one their sum: a whole product of
+    16 bits and more would take longer than a cycle.
+    """
+    half = len(b) // 2
+    low = registers.hold(a * b[:half], name="product_low")
+    high = registers.hold(a * b[half:], name="product_high")
+    upper = (high + widen(low[half:], len(high)))[: len(high)]
+    return registers.hold(Cat(low[:half], upper), name="product")
+
+
 def let(m: Module, value: Value, name: str) -> Signal:
     """Return a value as a signal, where it is used more than once.
 

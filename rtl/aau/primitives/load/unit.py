@@ -16,6 +16,7 @@ from ahasd.rtl.aau.primitives.pipeline import (
     Registers,
     let,
     normalised,
+    product,
     shift_right,
     widen,
 )
@@ -150,7 +151,7 @@ class ScaleUnit(Primitive):
         Their product.
     """
 
-    latency = 3
+    latency = 4
 
     number: data.View
     constant: data.View
@@ -178,7 +179,7 @@ class ScaleUnit(Primitive):
         # large the exponent is.
         kept = numerics.scaled_width + 1
         low = 2 * width - kept
-        product = registers.hold(number.mantissa * self.constant.mantissa, name="product")
+        exact = product(registers, number.mantissa, self.constant.mantissa)
         exponent = (number.exponent + self.constant.exponent)[:EXPONENT_WIDTH]
         right = (
             Const(numerics.integer_width - 1, EXPONENT_WIDTH + 1)
@@ -189,15 +190,15 @@ class ScaleUnit(Primitive):
         far = ~right[-1] & (right[bits:-1].any())
         most = Const((1 << bits) - 1, bits)
         amount = Mux(right[-1], Const(0, bits), Mux(far, most, right[:bits]))
-        amount = registers.hold(amount, name="amount")
+        amount = registers.hold(amount, 2, "amount")
 
-        head = Cat(Const(0, 1), product[low - 1 :])
+        head = Cat(Const(0, 1), exact[low - 1 :])
         shifted = shift_right(m, head, amount, sticky=True)
-        rest = product[: low - 1].any()  # below all that is shifted
+        rest = exact[: low - 1].any()  # below all that is shifted
         shifted = registers.hold(Cat(shifted[0] | rest, shifted[1:]), name="shifted")
-        sign = registers.hold(number.sign, 2, "sign")
-        infinite = registers.hold(number.infinite, 2, "infinite")
-        nan = registers.hold(number.nan, 2, "nan")
+        sign = registers.hold(number.sign, 3, "sign")
+        infinite = registers.hold(number.infinite, 3, "infinite")
+        nan = registers.hold(number.nan, 3, "nan")
 
         up = shifted[1] & (shifted[0] | shifted[2])
         rounded = let(m, shifted[2:] + widen(up, kept), "rounded")
