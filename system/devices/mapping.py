@@ -10,7 +10,7 @@ both devices, and nothing of the two devices overlaps.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -34,17 +34,20 @@ class Mapping:
     ----------
     draft, target
         Placement of each model.
+    groups
+        Groups that run at all.
     """
 
     draft: Placement
     target: Placement
+    groups: tuple[Group, ...] = GROUPS
 
     def told(self) -> dict[str, dict[str, list[str]]]:
         """Return it JSON-ready: groups by model and device."""
         return {
             name: {
-                "npu": [each for each in GROUPS if each in on_npu],
-                "pim": [each for each in GROUPS if each not in on_npu],
+                "npu": [each for each in self.groups if each in on_npu],
+                "pim": [each for each in self.groups if each not in on_npu],
             }
             for name, on_npu in (("draft", self.draft), ("target", self.target))
         }
@@ -137,21 +140,21 @@ def mapped(held: Held, which: Model, on_npu: Placement, rows: int, context: int)
         As for `CommandDevices.preverify`; a draft step has one row.
     """
     in_ranks, _ = held.nonlinear_places
-    in_pim: list[Group] = [each for each in GROUPS if each not in on_npu]
+    in_pim = [each for each in groups_of(held) if each not in on_npu]
     if not in_pim:
         shape = held.draft_shape if which == "draft" else held.target_shape
-        return held.pass_of(shape, rows, context)
+        task = held.pass_of(shape, rows, context)
+        return replace(task, npu_events=task.events)
     if not on_npu or (on_npu == {"nonlinear"} and not in_ranks):
         return held.draft(context) if which == "draft" else held.preverify(rows, context)
     parts = [held.pim_group(which, each, rows, context) for each in in_pim]
     elsewhere = held.npu_groups(which, on_npu, rows, context)
-    task = joined((*parts, elsewhere))
-    return Task(
-        phases=task.phases,
-        events=task.events,
-        commands=task.commands,
-        npu_events=elsewhere.events,
-    )
+    return replace(joined((*parts, elsewhere)), npu_events=elsewhere.events)
+
+
+def groups_of(held: Held) -> tuple[Group, ...]:
+    """Return the groups that run at all: all, unless what lies between products is left out."""
+    return GROUPS if any(held.nonlinear_places) else GROUPS[:-1]
 
 
 def placements(held: Held) -> Iterator[Placement]:
@@ -189,5 +192,9 @@ def search(held: Held, draft_tokens: int, context: int) -> MappedDevices:
             key=lambda on_npu: mapped(held, which, on_npu, rows, context).alone_ps,
         )
 
-    found = Mapping(draft=fastest("draft", 1), target=fastest("target", draft_tokens + 1))
+    found = Mapping(
+        draft=fastest("draft", 1),
+        target=fastest("target", draft_tokens + 1),
+        groups=groups_of(held),
+    )
     return MappedDevices(held, found)

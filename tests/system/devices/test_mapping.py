@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators dealt out to both devices: their parts, the search, and runs under what it finds."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -157,7 +158,11 @@ def test_both_ends_are_the_devices_own_tasks():
     assert mapped(held, "draft", NOTHING, 1, CONTEXT) is held.draft(CONTEXT)
     assert mapped(held, "target", NOTHING, 3, CONTEXT) is held.preverify(3, CONTEXT)
     on_npu = mapped(held, "draft", frozenset(GROUPS), 1, CONTEXT)
-    assert on_npu == held.pass_of(held.draft_shape, 1, CONTEXT)
+    own = held.pass_of(held.draft_shape, 1, CONTEXT)
+    assert on_npu == replace(own, npu_events=own.events)
+    for without in (devices(unit="none"), devices("analytic")):
+        on_npu = mapped(without, "target", frozenset(GROUPS[:-1]), 3, CONTEXT)
+        assert on_npu.phases == without.verify(3, CONTEXT).phases
 
 
 def test_a_mix_pays_for_trips_and_crossings():
@@ -229,7 +234,8 @@ def test_the_search_finds_the_best_pair_of_placements_where_a_mix_wins():
 def test_the_search_is_for_one_draft_length_and_takes_the_first_of_equals():
     # A row of multipliers a rank, and a fast channel: wide passes go to the NPU, narrow ones stay.
     held = devices("analytic", overrides=mobile(**{"npu.offchip_scope": "per_channel"}))
-    assert search(held, 1, CONTEXT).mapping == Mapping(draft=NOTHING, target=NOTHING)
+    nowhere = Mapping(draft=NOTHING, target=NOTHING, groups=GROUPS[:-1])
+    assert search(held, 1, CONTEXT).mapping == nowhere
     assert search(held, 16, CONTEXT).mapping.draft == NOTHING
     assert search(held, 16, CONTEXT).mapping.target
     again = devices.__wrapped__(
@@ -294,7 +300,8 @@ def test_all_in_the_ranks_is_scheme_pim_sd():
     }
     found = {scheme: metrics(run(scheme=scheme, **settings)) for scheme in ("specpim", "pim-sd")}
     told = found["specpim"].pop("mapping")
-    assert told["draft"] == told["target"] == {"npu": [], "pim": list(GROUPS)}
+    # Rates know nothing of what lies between the products.
+    assert told["draft"] == told["target"] == {"npu": [], "pim": list(GROUPS[:-1])}
     assert found["specpim"] | {"scheme": ""} == found["pim-sd"] | {"scheme": ""}
 
 
@@ -321,6 +328,22 @@ def test_energy_of_a_mix_is_split_by_device_and_adds_up():
         each.get("npu_macs", 0) for name, each in events.items() if not name.endswith("prefill")
     )
     assert booked == expected
+
+
+def test_energy_of_what_is_all_on_the_npu_is_the_npus():
+    outcome = run(
+        scheme="specpim",
+        **{"memory.fidelity": "analytic", "workload.tokens": 40, "mapping.draft_tokens": 16},
+        **{"platform.npu.offchip_scope": "per_channel", "workload.trace": "smollm2-rtn4"},
+    )
+    found = metrics(outcome)
+    assert found["mapping"]["target"]["pim"] == []
+    assert found["mapping"]["draft"]["npu"] == []
+    events = found["energy"]["events"]
+    macs = events["npu.committed"]["npu_macs"], events["pim.committed"]["pim_macs"]
+    assert all(macs)
+    assert "npu_macs" not in events["pim.committed"]
+    assert "pim_macs" not in events["npu.committed"]
 
 
 def test_what_it_is_not_for_is_refused():
