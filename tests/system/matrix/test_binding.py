@@ -153,6 +153,8 @@ def test_the_greatest_factor_says_what_changed(now, words):
             "the PIM delays the verifier more (busy 90.0% -> 99.0%)",
         ),
         (after(verifying=0.3), "the verifier waits longer"),
+        # Less work for the PIM is no reason where the verifier does not bind.
+        (after(verifying=0.3, pim_busy=0.4), "the verifier waits longer"),
         (replace(after(alone_s=0.5), verifying=0.7), "passes take longer"),
         (
             replace(after(tokens_per_pass=1.0, flushed=4.0), verifying=0.7),
