@@ -19,6 +19,8 @@ from ahasd.system.devices.dram.sharing import Policy
 from ahasd.system.devices.gpu import Gpu
 from ahasd.system.drafting.registry import AnyRuleOptions
 from ahasd.system.model import ModelShape
+from ahasd.system.numerics.logits import Tail
+from ahasd.system.numerics.statistics import LogitFormat
 from ahasd.system.platform import Platform
 from ahasd.system.schemes.names import HARDWARE_SCHEMES, WITHOUT_RULE, Baseline, Scheme
 from ahasd.system.schemes.npu import Bonus, Take
@@ -146,7 +148,16 @@ class Nonlinear(TomlModel):
         default="aau",
         description="AAUs in the ranks, trips to the NPU, or none: they are left out",
     )
-    lanes: int = Field(default=16, ge=1, le=64, description="lanes of an AAU, a power of two")
+    lanes: int = Field(default=16, ge=1, le=32, description="lanes of an AAU, a power of two")
+    statistics: Literal["trace", "aau"] = Field(
+        default="trace",
+        description="what is known of a draft: entropies and probabilities of the trace, or those"
+        " that the AAU calculates of logits made to match; takes minutes once a trace",
+    )
+    tail: Tail = Field(
+        default="power", description="how probability falls in those logits behind the second"
+    )
+    logits: LogitFormat = Field(default="fp16", description="format of those logits")
 
     @model_validator(mode="after")
     def _lanes_exist(self) -> "Nonlinear":

@@ -31,6 +31,7 @@ from ahasd.system.drafting.fixed import TokenByToken
 from ahasd.system.drafting.hardware import HardwareDrafting, in_hardware
 from ahasd.system.energy.table import load_energy
 from ahasd.system.metrics.split import Split
+from ahasd.system.numerics.drafts import through_aau
 from ahasd.system.schemes.activity import Activity
 from ahasd.system.schemes.hardware import HardwareLink, Measurements
 from ahasd.system.schemes.ledger import Ledger
@@ -124,8 +125,17 @@ def _longest_context(stream: TargetStream) -> int:
     return longest
 
 
-def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
+def prepare(
+    config: RunConfig, progress: Callable[[int], None] = lambda rows: None
+) -> tuple[Trace, RankMap]:
     """Read the trace and place the models; everything that a user can have got wrong shows here.
+
+    Parameters
+    ----------
+    config
+        What will be run.
+    progress
+        Called with the rows of the trace that went through the AAU, where they have to.
 
     Raises
     ------
@@ -161,6 +171,10 @@ def prepare(config: RunConfig) -> tuple[Trace, RankMap]:
     if config.scheme in HARDWARE_SCHEMES:
         _check_hardware(config, trace)
     _drafting(config, Path())
+    operators = config.nonlinear
+    if operators.statistics == "aau":
+        form, params = operators.logits, operators.params()
+        trace = through_aau(trace, operators.tail, form, params, progress=progress)
     return trace, ranks
 
 

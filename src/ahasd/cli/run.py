@@ -110,7 +110,7 @@ def run(
         return
     from rich.console import Console
 
-    from ahasd.cli.progress import token_progress
+    from ahasd.cli.progress import rows_progress, token_progress
     from ahasd.system.config import load_config
     from ahasd.system.devices.mapping import mapping_lines
     from ahasd.system.devices.pool import DevicePool
@@ -143,7 +143,8 @@ def run(
     schemes: list[Scheme] = [resolved.scheme]
     if resolved.baseline not in ("none", resolved.scheme):
         schemes.append(resolved.baseline)
-    prepared = {each: prepare(resolved.with_scheme(each)) for each in schemes}
+    with rows_progress("statistics of the AAU") as progress:
+        prepared = {each: prepare(resolved.with_scheme(each), progress) for each in schemes}
     loaded, _ = prepared[resolved.scheme]
     for each in schemes:
         with token_progress(each, resolved.workload.tokens) as progress:

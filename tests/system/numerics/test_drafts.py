@@ -6,6 +6,8 @@ import pytest
 
 from ahasd import UserError
 from ahasd.rtl.aau.params import AauParams
+from ahasd.system import simulate
+from ahasd.system.config import load_config
 from ahasd.system.numerics import drafts
 from ahasd.system.numerics.drafts import through_aau
 
@@ -63,3 +65,22 @@ def test_a_cache_that_cannot_be_written_is_told(trace, tmp_path):
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(UserError, match="AHASD_CACHE"):
         through_aau(trace, "power", "fp16", AauParams())
+
+
+def test_a_run_asks_for_what_its_keys_say(monkeypatch):
+    asked = []
+
+    def told(trace, *arguments, progress):
+        asked.append(arguments)
+        progress(3)
+        return trace
+
+    monkeypatch.setattr(simulate, "through_aau", told)
+    done = []
+    simulate.prepare(load_config("test", {}), done.append)
+    assert (asked, done) == ([], [])
+    keys = {"statistics": "aau", "tail": "exponential", "logits": "bf16", "lanes": 4}
+    config = load_config("test", {f"nonlinear.{key}": value for key, value in keys.items()})
+    simulate.prepare(config, done.append)
+    assert asked == [("exponential", "bf16", AauParams(lanes=4))]
+    assert done == [3]
