@@ -60,6 +60,14 @@ def test_powers_err_no_more_than_published_for_these_widths(numerics, limit):
     assert BUDGETS["exp2"].measure(numerics) <= limit
 
 
+def test_errors_include_the_rounding_of_operands():
+    # Half a step of 2**-10 moves a power by ln 2 of that, and a sigmoid near 0 by a quarter of it.
+    half = 2**-11 * math.log(2)
+    assert BUDGETS["exp2"].measure(DEFAULT) > half
+    operands, errors = BUDGETS["sigmoid"].errors(DEFAULT)
+    assert errors[np.flatnonzero(operands == 0)] == pytest.approx(half / 4, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", BUDGETS)
 def test_a_better_variant_errs_less(name):
     cheap, default, accurate = (BUDGETS[name].measure(numerics) for numerics in VARIANTS.values())
