@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import ClockDomain, Fragment, Value
+from amaranth.hdl import ClockDomain, ClockSignal, Fragment, ResetSignal, Value
 from amaranth.lib import wiring
 
 from ahasd import UserError
@@ -75,11 +75,11 @@ def design(component: wiring.Component, module: str, domains: Sequence[str] = ("
     The clock domains are given because Amaranth makes those that are missing in the order of a
     set, which is another one in every process.
     """
-    clocks = [ClockDomain(domain) for domain in domains]
     fragment = Fragment.get(component, None)
-    fragment.add_domains(*clocks)
     ports = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
-    ports += [signal for clock in clocks for signal in (clock.clk, clock.rst)]
+    for domain in domains:
+        fragment.add_domains(ClockDomain(domain))
+        ports += [ClockSignal(domain), ResetSignal(domain)]
     return rtlil.convert(fragment, name=module, ports=ports, emit_src=False)
 
 

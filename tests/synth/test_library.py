@@ -152,14 +152,3 @@ def test_osu018_says_how_to_get_it(monkeypatch, tmp_path):
 def test_osu018_is_what_debian_has(osu018):
     assert (osu018.node_nm, osu018.nand2_area, osu018.time_unit_ps) == (180, 24.0, 1000)
     assert osu018.states["DFFPOSX1"] == "Q"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("variable", "nm", "nand2"),
-    [("AHASD_LIBERTY_SKY130", 130, 3.7536), ("AHASD_LIBERTY_ASAP7", 7, 0.05832)],
-)
-def test_users_libraries_are_what_they_are(users, variable, nm, nand2):
-    found = users(variable)
-    assert (found.node_nm, found.nand2_area) == (nm, pytest.approx(nand2))
-    assert len(found.states) > 10

@@ -75,7 +75,7 @@ def area(
         _blocks(cells, out, cached=not no_cache)
         return
     path = record_path(out, "area", config, cells)
-    held = read(path, "area")
+    read(path, "area")  # what is no record is told before the work
     rows = []
     for unit in chosen(units):
         row = area_of(
@@ -88,9 +88,9 @@ def area(
             cached=not no_cache,
         )
         rows.append(row)
-        write(path, "area", merge(held, rows))
+        write(path, "area", merge(read(path, "area"), [row]))
     show(area_table(rows), memory_table(rows), *(parts_table(row) for row in rows if parts))
-    known = [row for row in merge(held, rows) if row["memories"] == memories]
+    known = [row for row in read(path, "area") if row["memories"] == memories]
     if any(row["unit"] == "ahasd" and not row["overrides"] for row in rows):
         show(die_table(known))
         Console().print(verdict_line(known), markup=False, highlight=False)

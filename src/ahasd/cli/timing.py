@@ -60,7 +60,7 @@ def timing(
 
     cells = load(library, liberty or ())
     path = record_path(out, "timing", config, cells)
-    held = read(path, "timing")
+    read(path, "timing")  # what is no record is told before the work
     rows = []
     for unit in chosen(units):
         row = timing_of(
@@ -72,6 +72,6 @@ def timing(
             cached=not no_cache,
         )
         rows.append(row)
-        write(path, "timing", merge(held, rows))
+        write(path, "timing", merge(read(path, "timing"), [row]))
     show(timing_table(rows), path_table(rows))
     Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)
