@@ -172,9 +172,8 @@ class Sequencer(wiring.Component):
         imported = Signal(self.params.imports_width)
         with m.Switch(phase):
             with m.Case(Phase.IDLE):
-                m.d.pim += imported.eq(0)
                 with m.If(self.command.valid):
-                    m.d.pim += self.now.eq(given)
+                    m.d.pim += [self.now.eq(given), imported.eq(0)]
                     m.d.pim += phase.eq(Mux(given.imports.any(), Phase.IMPORT, after_import))
             with m.Case(Phase.IMPORT):
                 with m.If(self.state_valid):

@@ -2,7 +2,7 @@
 """Random commands with rows for them, and a driver that runs them on engines side by side."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, NamedTuple
 
@@ -53,10 +53,14 @@ def both_passes(command: Command, row: list[int]) -> list[int]:
 
 
 class Traffic:
-    """Random commands from a seed; states that were exported come back to be merged."""
+    """Commands from a seed, first `directed` ones if asked for, then random ones.
+
+    States that were exported come back to be merged.
+    """
 
     def __init__(self, params: AauParams, seed: int) -> None:
         self.params = params
+        self.directed = directed(params)
         self.rng = Random(seed)
         self.states: list[tuple[int, State]] = []
 
@@ -133,6 +137,42 @@ class Traffic:
             [self.element(operand_format, plain=plain) for _ in range(length)] for _ in range(2)
         )
         return Job(command, merged, both_passes(command, beats(xs, bs, cs, params.lanes)))
+
+
+def directed(params: AauParams) -> list[Job]:
+    """Return commands with rows that random ones rarely are."""
+    infinity, mask, least, ties = 0x7C00, 0xFC00, 0xFBFF, constant_code(1 + 2.0**-11)
+    zero, one, half = (constant_code(value) for value in (0.0, 1.0, 0.5))
+    rows = [
+        # All so low that they saturate, where a mask would have a part if it were a number.
+        (Op.SOFTMAX, one, [least, mask, least, least, mask]),
+        (Op.STATISTICS, one, [least, mask, mask, least]),
+        (Op.STATISTICS, one, [0x7BFF, 0x3C00, 0x7BFF, 0x7BFE]),
+        # A tie but for a bit that is cut off.
+        (Op.RELU, ties, [0x3C02, 0xBC02, 0x4002]),
+        (Op.RELU, zero, [infinity, mask, one & 0xFFFF]),
+        (Op.ADD, one, [infinity, mask, infinity, mask, 0x3C00, 0x8000]),
+        (Op.ADD, one, [0xBC00, 0xC000, 0x8000, 0x0000]),
+        (Op.SILU, one, [0, 0x8000, 0x3C00, 0xBC00, 0x7BFF]),
+        (Op.LAYERNORM, constant_code(-0.25), [0x3C01, 0x3C01, 0x3C01, 0x3C01]),
+        (Op.RMSNORM, one, [0x3C00, 0x3C00, 0x0000, 0x0C00]),
+        (Op.SUM, one, [0xC000, 0x3C00, 0x0C00, 0xB800]),
+        # Halves between two scaled numbers.
+        (Op.STATISTICS, half, [0x1401, 0x1403, 0x9405, 0x1407, 0x0000]),
+    ]
+    jobs = []
+    for op, k0, xs in rows:
+        # Of the opposite sign, so that sums cancel; the same for all else.
+        others = [x ^ 0x8000 for x in xs]
+        command = Command(op=op, length=len(xs), k0=k0, k1=zero, k2=one)
+        if op in (Op.SILU, Op.SWIGLU):
+            command = replace(command, k1=one)
+        row = beats(xs, others, [0x3C00] * len(xs), params.lanes)
+        jobs.append(Job(command, [], both_passes(command, row)))
+        if op in REDUCING:
+            exported = replace(command, exports=1)
+            jobs.append(Job(exported, [], both_passes(exported, row)))
+    return jobs
 
 
 @dataclass

@@ -23,6 +23,8 @@ def compare(params, seed, jobs, traffic, drive):
         params, make_engine("aau", params, "golden"), make_engine("aau", params, "rtl"), seed=seed
     )
     met = set()
+    for job in source.directed:
+        driver.run(job)
     for number in range(jobs):
         job = source.job(list(Op)[number % len(Op)] if number < 2 * len(Op) else None)
         run = driver.run(job, rng.choice((0, 0, 0.3)), rng.choice((0, 0, 0.4)))
