@@ -40,8 +40,13 @@ def by_format(function, formats, form, *columns):
 
 def codes(rng, rows):
     """Return codes of 16 bits: of random exponents, so near ones meet; and special values."""
-    corners = [0, 1, 0x3FF, 0x400, 0x7F, 0x80, 0x3C00, 0x3F80, 0x7BFF, 0x7F7F, 0x7C00, 0x7C01,
-               0x7F80, 0x7F81, 0x7FFF]  # fmt: skip
+    corners = [
+        *(0, 1, 0x3FF, 0x400, 0x7F, 0x80, 0x3C00, 0x3F80, 0x7BFF, 0x7F7F),
+        *(0x7C00, 0x7C01, 0x7F80, 0x7F81, 0x7FFF),
+        # Half a step of the largest numbers and around it, and factors just above 1: rounding
+        # carries into an infinity.
+        *(0x4BFF, 0x4C00, 0x4C01, 0x7BFE, 0x3C01, 0x7AFF, 0x7B00, 0x7B01, 0x7F7E, 0x3F81),
+    ]
     corners = np.array(corners + [0x8000 | code for code in corners])
     a = rng.integers(0, 1 << 16, rows)
     near = (a + (rng.integers(-3, 4, rows) << 10) + rng.integers(-40, 41, rows)) & 0x7FFF
