@@ -276,18 +276,15 @@ class ScalarUnit(wiring.Component):
                     found.exponent.eq(a.exponent + b.exponent - 2 * (MANTISSA_WIDTH - 1)),
                     found.sign.eq(a.sign ^ b.sign),
                 ]
-            with m.Case(Code.ADD, Code.SUM):
-                m.d.comb += found.eq(self._added(m, a, b, b.sign, code == Code.SUM, "sum"))
-            with m.Case(Code.SUBTRACT, Code.EXCESS):
-                m.d.comb += found.eq(
-                    self._added(m, a, b, ~b.sign, code == Code.EXCESS, "difference")
-                )
+            with m.Case(Code.ADD, Code.SUM, Code.SUBTRACT, Code.EXCESS):
+                m.d.comb += found.eq(self._added(m, code, a, b))
         self._tables(m, code, a, found)
         return found
 
-    def _added(
-        self, m: Module, a: data.View, b: data.View, b_sign: Value, floor: Value, name: str
-    ) -> data.View:
+    def _added(self, m: Module, code: Value, a: data.View, b: data.View) -> data.View:
+        """Return a sum or a difference, 0 in place of what is below where that is asked for."""
+        b_sign = let(m, b.sign ^ code.matches(Code.SUBTRACT, Code.EXCESS), "b_sign")
+        floor = code.matches(Code.SUM, Code.EXCESS)
         level = a.exponent == b.exponent
         swap = let(m, (a.exponent < b.exponent) | (level & (a.mantissa < b.mantissa)), "swap")
         bits = EXPONENT_WIDTH + 1
@@ -304,7 +301,7 @@ class ScalarUnit(wiring.Component):
         unlike = a.sign ^ b_sign
         total = Mux(unlike, (high - aligned).as_unsigned()[:total_width], high + aligned)
         sign = Mux(swap, b_sign, a.sign)
-        found = Signal(wide_layout(), name=name)
+        found = Signal(wide_layout(), name="sum")
         m.d.comb += [
             found.value.eq(total & (~(floor & sign)).replicate(total_width)),
             found.exponent.eq(exponent - (MANTISSA_WIDTH - 1) - GUARD_WIDTH),
