@@ -87,9 +87,9 @@ def _floating(m: Module, number: Normal, form: Value, formats: Sequence[Format])
     codes = []
     for each in formats:
         bits = each.exponent_width
-        beyond = biased[bits:-1].any()
-        last = biased[1:bits].all() & (biased[0] | carry)  # the one kept for infinities
-        too_large = number.mantissa[-1] & ~negative & (beyond | last)
+        # A carry into the exponent that is kept for infinities leaves a fraction of 0: it is one.
+        beyond = biased[bits:-1].any() | biased[:bits].all()
+        too_large = number.mantissa[-1] & ~negative & beyond
         code = Cat(total[most - each.fraction_width : most], exponent[:bits])
         code = Mux(too_small, Const(0, 15), code)
         code = Mux(too_large | number.infinite, Const(each.infinity, 15), code)
