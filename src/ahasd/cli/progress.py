@@ -50,6 +50,15 @@ def steps_progress(steps: int, tokens: int) -> Iterator[Callable[[str, int], Non
 def rows_progress(label: str) -> Iterator[Callable[[int], None]]:
     """Count rows of a trace, whose number need not be known; nothing is shown without any."""
     columns = (TextColumn("{task.description}"), TextColumn("{task.completed} rows"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(label, total=None, visible=False)
-        yield lambda rows: bars.update(task, completed=rows, visible=True)
+    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bars.add_task(label, total=None)
+
+    def moved(rows: int) -> None:
+        bars.start()
+        bars.update(task, completed=rows)
+
+    try:
+        yield moved
+    finally:
+        if bars.live.is_started:
+            bars.stop()

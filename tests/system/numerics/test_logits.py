@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logits that match what a trace tells of them."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 
-from ahasd.system.numerics.logits import DEPTH_MAX, LARGEST, TAILS, TailModel, capped, entropy_nats
+from ahasd.system.numerics.logits import (
+    DEPTH_MAX,
+    LARGEST,
+    TAILS,
+    Tail,
+    TailModel,
+    capped,
+    entropy_nats,
+)
 
 
 def test_masses_in_proportion_with_a_cap_by_hand():
@@ -70,4 +80,4 @@ def test_what_is_no_vocabulary_or_no_family_is_refused():
     with pytest.raises(ValueError, match="at least 4, not 3"):
         TailModel(3, "power")
     with pytest.raises(ValueError, match="power, exponential, not 'flat'"):
-        TailModel(8, "flat")  # type: ignore[arg-type]
+        TailModel(8, cast(Tail, "flat"))
