@@ -11,9 +11,10 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
+from ahasd.system.schemes.names import ONE_DEVICE
 from ahasd.system.simulate import Outcome
 
 SATURATED = 0.75
@@ -70,6 +71,8 @@ class Gist:
         Shares of the PIM's time.
     drafted, flushed
         Tokens for one that is emitted.
+    turns
+        Whether one machine drafts and verifies by turns; `pim_busy` is then its drafting.
     """
 
     tokens_s: float
@@ -81,6 +84,7 @@ class Gist:
     pim_blocked: float
     drafted: float
     flushed: float
+    turns: bool = False
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> "Gist":
@@ -100,20 +104,18 @@ class Gist:
             pim_blocked=pim["blocked"] * whole,
             drafted=found.get("drafted_per_token", 0.0),
             flushed=found.get("flushed_per_token", 0.0),
+            turns="pim" in found and found["scheme"] in (*ONE_DEVICE, "specpim"),
         )
 
 
 def mean(gists: Sequence[Gist]) -> Gist:
     """Return the geometric means of speeds and times, the arithmetic ones of shares and counts."""
-    geometric = ("tokens_s", "tokens_per_pass", "alone_s", "stretch", "verifying")
-    return Gist(
-        **{
-            each.name: (statistics.geometric_mean if each.name in geometric else statistics.fmean)(
-                getattr(gist, each.name) for gist in gists
-            )
-            for each in fields(Gist)
-        }
-    )
+    means: dict[str, float] = {}
+    for name in ("tokens_s", "tokens_per_pass", "alone_s", "stretch", "verifying"):
+        means[name] = statistics.geometric_mean(getattr(gist, name) for gist in gists)
+    for name in ("pim_busy", "pim_blocked", "drafted", "flushed"):
+        means[name] = statistics.fmean(getattr(gist, name) for gist in gists)
+    return Gist(**means, turns=all(gist.turns for gist in gists))
 
 
 def factors(before: Gist, now: Gist) -> dict[str, float]:
@@ -136,13 +138,13 @@ def binds(now: Gist, shares: dict[str, float]) -> str:
     shares
         Its `pass_shares`.
     """
+    name = max(shares, key=shares.__getitem__)
+    what = f"{shares[name]:.0%} of a pass {RESOURCES.get(name, name.replace('.', ' on the '))}"
+    if now.turns:
+        told = f"drafting, {now.pim_busy:.1%} of the time, and passes, {now.verifying:.1%}"
+        return f"{told}, take turns, {what}"
     if now.verifying >= SATURATED:
-        name = max(shares, key=shares.__getitem__)
-        what = RESOURCES.get(name, name.replace(".", " on the "))
-        return (
-            f"the verifier binds, in passes {now.verifying:.1%} of the time,"
-            f" {shares[name]:.0%} of a pass {what}"
-        )
+        return f"the verifier binds, in passes {now.verifying:.1%} of the time, {what}"
     if now.pim_busy >= SATURATED:
         return f"the PIM binds, busy {now.pim_busy:.1%} of the time"
     return (

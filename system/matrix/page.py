@@ -19,6 +19,7 @@ from ahasd.system.matrix.tables import (
 from ahasd.system.stats import flat
 
 KEPT = (
+    "scheme",
     "throughput_tokens_s",
     "time_s",
     "prefill_s",
@@ -35,6 +36,8 @@ KEPT = (
     "pim.blocked",
 )
 """Metrics that tables and sentences are made of."""
+COLUMNS = 5
+"""Configurations that have room beside each other."""
 
 
 def shown(
@@ -51,7 +54,9 @@ def shown(
     fixed
         Throughputs by fixed draft length.
     """
-    tables = [speed_table(found, configurations), ablation_table(found, configurations)]
+    parts = [configurations[i : i + COLUMNS] for i in range(0, len(configurations), COLUMNS)]
+    tables = [speed_table(found, part) for part in parts]
+    tables.append(ablation_table(found, configurations))
     subject = "+ TVC" if "+ TVC" in configurations else configurations[-1]
     if set(configurations) & set(BASELINES) - {subject}:
         tables.append(baseline_table(found, configurations, subject))

@@ -187,6 +187,7 @@ def test_the_table_of_the_tvc_has_the_steps_with_one():
 def test_every_step_is_explained_against_the_one_before():
     def explained(name, speed, npu_s, tokens):
         more = {
+            "scheme": "async",
             "prefill_s": 0.0,
             "passes": 10,
             "throughput_tokens_s": speed,

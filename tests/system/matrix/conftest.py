@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ahasd.system.matrix.cells import Cell
+from ahasd.system.matrix.cells import CONFIGURATIONS, Cell
 
 PAIR = "tiny-draft:tiny-target"
 
@@ -30,6 +30,7 @@ def found() -> Any:
         return {
             "cell": asdict(cell),
             "metrics": {
+                "scheme": CONFIGURATIONS[configuration]["scheme"],
                 "throughput_tokens_s": speed,
                 "acceptance_rate": 0.5,
                 "energy": {"mid": energy},

@@ -47,6 +47,7 @@ def after(**changes):
 
 def test_the_gist_leaves_the_prompts_out():
     found = {
+        "scheme": "ahasd",
         "time_s": 12.0,
         "prefill_s": 2.0,
         "throughput_tokens_s": 4.0,
@@ -72,8 +73,12 @@ def test_the_gist_leaves_the_prompts_out():
     )
     # The four figures make up the throughput.
     assert gist.tokens_per_pass * gist.verifying / (gist.alone_s * gist.stretch) == 4.0
+    assert Gist.of(found | {"scheme": "pim-sd"}).turns
+    assert Gist.of(found | {"scheme": "specpim"}).turns
     del found["pim"], found["drafted_per_token"], found["flushed_per_token"]
     assert (Gist.of(found).pim_busy, Gist.of(found).drafted) == (0, 0)
+    # Who only decodes has nobody to take turns with.
+    assert not Gist.of(found | {"scheme": "pim-ar"}).turns
 
 
 def test_the_factors_make_up_the_ratio_of_throughputs():
@@ -105,6 +110,11 @@ def test_means_keep_the_product():
         (BASE, READS, "the verifier binds, in passes 90.0% of the time, 95% of a pass reading the"),
         (BASE, {"kernels.compute": 1.0}, "100% of a pass the kernels of its model"),
         (BASE, {"else.compute": 1.0}, "100% of a pass else on the compute"),
+        (
+            replace(BASE, verifying=0.8, pim_busy=0.2, turns=True),
+            READS,
+            "drafting, 20.0% of the time, and passes, 80.0%, take turns, 95% of a pass reading the",
+        ),
         (replace(BASE, verifying=0.749), READS, "the PIM binds, busy 90.0% of the time"),
         (
             replace(BASE, verifying=0.5, pim_busy=0.4),

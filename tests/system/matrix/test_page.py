@@ -73,6 +73,15 @@ def test_what_is_kept_shows_the_same(found):
         assert words in before
 
 
+def test_many_configurations_have_tables_of_their_own(found):
+    names = ["gpu-sd", "npu-sd", "pim-sd", "specpim", "sync", "amusd", "+ TVC"]
+    tables, _ = shown([full(found, name) for name in names], names, [])
+    assert [[column.header for column in table.columns] for table in tables[:2]] == [
+        ["pair", "rule", *names[:5], "lossless"],
+        ["pair", "rule", *names[5:], "lossless"],
+    ]
+
+
 def test_without_a_baseline_nothing_stands_over_others(found):
     tables, lines = shown([full(found, "+ AAU")], ["+ AAU"], [])
     assert len(tables) == 2
