@@ -3,7 +3,7 @@
 
 Throughput over the length rises to one maximum and falls, but for the noise of a trace. So the
 search tries powers of two and then the middles beside the best, until its neighbours are known: of
-16 lengths it runs 6 to 9. Where noise makes a second maximum, it may miss the higher one.
+16 lengths it runs 5 to 11. Where noise makes a second maximum, it may miss the higher one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
