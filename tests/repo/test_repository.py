@@ -82,12 +82,13 @@ def test_the_recorded_ablation_is_of_these_sources():
     assert all(each["checked"] for each in recorded["steps"])
 
 
-def test_the_recorded_matrix_is_of_these_sources(tmp_path):
+@pytest.mark.parametrize("name", ["gpu-sd", pytest.param("+ TVC", marks=pytest.mark.full)])
+def test_the_recorded_matrix_is_of_these_sources(name, tmp_path):
     recorded = json.loads(generator().MATRIX.read_text("utf-8"))
     (kept,) = (
         each
         for each in recorded["cells"]
-        if (each["cell"]["configuration"], each["cell"]["rule"]) == ("gpu-sd", "adaedl")
+        if (each["cell"]["configuration"], each["cell"]["rule"]) == (name, "adaedl")
         and each["cell"]["pair"] == "llama2-7b:llama2-13b"
     )
     (found,) = run_matrix(
