@@ -29,7 +29,7 @@ def compare(params, seed, jobs, traffic, drive):
         job = source.job(list(Op)[number % len(Op)] if number < 2 * len(Op) else None)
         run = driver.run(job, rng.choice((0, 0, 0.3)), rng.choice((0, 0, 0.4)))
         if run.state is not None:
-            source.states = [*source.states[-20:], (job.command.op, run.state)]
+            source.states = [*source.states[-40:], (job.command.op, run.state)]
         if run.summary is not None:
             met.add((job.command.op, run.summary.nan))
     assert {op for op, _ in met} == set(Op)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hand-made faults in the hardware, each of which the comparison with golden must catch."""
+
+from random import Random
+
+import pytest
+
+from ahasd.rtl.aau.encodings import Op
+from ahasd.sim.golden import GoldenEngine
+from ahasd.sim.pysim import PysimEngine
+
+pytestmark = pytest.mark.full
+
+MUTANTS = {
+    # lanes
+    "a product is cut off, not rounded to odd": (
+        "real_logic",
+        "short = Cat(wide[: width - 1].any() | wide[width - 1], wide[width:-1])",
+        "short = wide[width - 1 : -1]",
+    ),
+    "zero times infinity is infinite": (
+        "lane_unit",
+        "| (p.infinite & ~q.infinite & ~q.mantissa[-1])",
+        "",
+    ),
+    "infinities cancel": ("real_logic", "(p.infinite & q.infinite & unlike)", "0"),
+    "a sum of zero is below zero": (
+        "real_logic",
+        "Mux(some | total.infinite, total.sign, total.below)",
+        "total.sign",
+    ),
+    "scaled numbers round half up": (
+        "real_logic",
+        "up = shifted[1] & (shifted[0] | shifted[2])",
+        "up = shifted[1]",
+    ),
+    "scaled numbers wrap": (
+        "real_logic",
+        "over = product.infinite | magnitude[plain:].any()",
+        "over = product.infinite",
+    ),
+    "a masked element has a probability": (
+        "lane_unit",
+        "& (~self._masked).replicate(width)",
+        "",
+    ),
+    "a masked element has a power in the sum": (
+        "lane_unit",
+        "kept = let(m, self.active & (moments | self._sound)",
+        "kept = let(m, self.active & (moments | 1)",
+    ),
+    "ReLU lets what is below zero through": (
+        "lane_unit",
+        "below = (control.out == Stored.POSITIVE) & result.sign",
+        "below = (control.out == Stored.POSITIVE) & ~result.sign",
+    ),
+    "moments are added without sign": ("lane_unit", "below = moments & number.sign", "below = 0"),
+    "squares are shifted as their roots": (
+        "lane_unit",
+        "twice.eq(Mux(apart[5:].any(), SHIFT_MAX, Cat(Const(0, 1), apart[:5])))",
+        "twice.eq(down)",
+    ),
+    # sigmoids
+    "a sigmoid is not mirrored": ("gate_unit", "value = Mux(below,", "value = Mux(below & 0,"),
+    "lanes change places at the reciprocal": (
+        "gate_unit",
+        "with m.If(self.enable & self.keep[lane]):",
+        "with m.If(self.enable & self.keep[lane ^ 1]):",
+    ),
+    "the sigmoid of 0 divides by no mantissa": (
+        "gate_unit",
+        "total[:width] | total[width].replicate(width)",
+        "total[:width]",
+    ),
+    # the state of a row
+    "sums are not rebased": ("reduction_unit", "a.eq(low.a >> down)", "a.eq(low.a)"),
+    "the second sum forgets what the first one moved": (
+        "reduction_unit",
+        "lifted.eq(low.b + low.a * down)",
+        "lifted.eq(low.b)",
+    ),
+    "the last of equals wins": ("reduction_unit", "(key_2 > key)", "(key_2 >= key)"),
+    "of merged states the later index wins": (
+        "reduction_unit",
+        "(level & (new_index < state.index))",
+        "(level & (new_index > state.index))",
+    ),
+    "a merged state leaves the reference": (
+        "reduction_unit",
+        "with m.If(self.take & (self.imported.reference > peak)):",
+        "with m.If(0):",
+    ),
+    "the level is rounded down": (
+        "reduction_unit",
+        "reference[:behind].any()",
+        "(reference[:behind].any() & 0)",
+    ),
+    "merged elements are not counted": (
+        "reduction_unit",
+        "state.count.eq(state.count + self.imported.count)",
+        "state.count.eq(state.count)",
+    ),
+    # the machine that ends a row
+    "a logarithm below zero loses its sign": (
+        "scalar_unit",
+        "found.sign.eq(below)",
+        "found.sign.eq(0)",
+    ),
+    "the root of an odd exponent is that of an even one": (
+        "scalar_unit",
+        "rsqrt.odd.eq(odd)",
+        "rsqrt.odd.eq(0)",
+    ),
+    "a variance goes below zero": (
+        "scalar_unit",
+        "total & (~(floor & sign)).replicate(total_width)",
+        "total",
+    ),
+    "a limit is cut off": ("scalar_unit", "+ widen(shifted[0], width + 1)", ""),
+    # who leads
+    "the last beat is full": (
+        "unit",
+        "return Value.cast(~last | ~rest.any())",
+        "return Value.cast(~last | 1)",
+    ),
+    "a result is shown twice": ("sequencer", "m.d.pim += sent.eq(1)", "m.d.pim += sent.eq(0)"),
+    "a pass goes on without a beat": (
+        "sequencer",
+        "(~self.wants | self.beat_valid)",
+        "(~self.wants | 1)",
+    ),
+    "an operand is taken a beat too late": (
+        "sequencer",
+        "control.b_newer.eq(do.newer(step.at - 1))",
+        "control.b_newer.eq(do.newer(step.at))",
+    ),
+    "states are merged without their number": (
+        "sequencer",
+        "with m.If(imported + 1 == self.now.imports):",
+        "with m.If(imported == 0):",
+    ),
+    "what is poisoned is told as a number": (
+        "unit",
+        "lane.control.poison.eq(poison)",
+        "lane.control.poison.eq(0)",
+    ),
+}
+
+
+def find_a_difference(driver, source):
+    """Run commands of all kinds."""
+    rng = Random(0)
+    for job in source.directed:
+        driver.run(job)
+    for number in range(120):
+        job = source.job(list(Op)[number % len(Op)])
+        run = driver.run(job, rng.choice((0, 0.3)), rng.choice((0, 0.3)))
+        if run.state is not None:
+            source.states = [*source.states[-40:], (job.command.op, run.state)]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_of_the_hardware_is_caught(name, traffic, drive, mutant):
+    file, before, after = MUTANTS[name]
+    unit = mutant("aau", before, after, file)
+    params = unit.configurations["test"]
+    driver = drive(params, GoldenEngine(unit, params), PysimEngine(unit, params))
+    with pytest.raises(AssertionError, match="edge"):
+        find_a_difference(driver, traffic(params, 0))
