@@ -30,6 +30,8 @@ from ahasd.rtl.aau.numerics import DEFAULT
 from ahasd.rtl.aau.scalar import program_cycles
 from ahasd.rtl.aau.schedule import APPLY, REDUCE
 from ahasd.rtl.configs import UNITS
+from ahasd.synth import tables as synthesis
+from ahasd.synth.record import read as read_record
 from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import RunConfig, load_config
 from ahasd.system.devices.capacity import RankMap
@@ -38,9 +40,9 @@ from ahasd.system.devices.pool import DevicePool
 from ahasd.system.devices.tables import TABLES
 from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
+from ahasd.system.matrix import page as matrix_page
 from ahasd.system.numerics.primitive_plot import errors_svg
 from ahasd.system.numerics.primitive_tables import TABLES as NUMERICS_TABLES
-from ahasd.system.matrix import page as matrix_page
 from ahasd.system.reference import key_table
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document, provenance
@@ -56,6 +58,7 @@ POOL = DevicePool()
 ABLATION = DOCS / "ablation.json"
 VALIDATION = DOCS / "validation.json"
 MATRIX = DOCS / "matrix.json"
+SYNTHESIS = ROOT / "synth" / "results"
 MARKED = re.compile(r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name) -->", re.DOTALL)
 
 
@@ -168,6 +171,85 @@ def validation() -> str:
     return validation_markdown(json.loads(VALIDATION.read_text(encoding="utf-8")))
 
 
+def recorded(kind: str, label: str, **which: str) -> list[dict[str, Any]]:
+    """Return the rows of a record of synthesis that have these values."""
+    rows = read_record(SYNTHESIS / f"{kind}-{label}.json", kind)
+    return [row for row in rows if all(row[key] == value for key, value in which.items())]
+
+
+def text_table(table: synthesis.TextTable) -> str:
+    """Return a table of synthesis in Markdown, with its note below."""
+    shown = markdown_table(table.header, table.rows, text_columns=table.texts)
+    return f"{shown}\n\n{table.note}" if table.note else shown
+
+
+def area() -> str:
+    """Return the area of the units, and what becomes of the paper's claim."""
+    rows = recorded("area", "paper-ge")
+    table = text_table(synthesis.summary_table(rows))
+    verdicts = [
+        synthesis.verdict_line([row for row in rows if row["memories"] == kind])
+        for kind in ("macros", "flops")
+    ]
+    return "\n\n".join((table, *verdicts))
+
+
+def area_by_library() -> str:
+    """Return gates of the units that were synthesised with every library."""
+    found = {
+        path.stem.removeprefix("area-paper-"): {
+            row["unit"]: row["ge"]
+            for row in read_record(path, "area")
+            if row["memories"] == "flops" and not row["overrides"]
+        }
+        for path in sorted(SYNTHESIS.glob("area-paper-*.json"))
+    }
+    ge = found.pop("ge")
+    units = [unit for unit in ge if all(unit in rows for rows in found.values())]
+    rows = [
+        (
+            f"`{unit}`",
+            f"{ge[unit] / 1000:.2f}",
+            *(f"{of[unit] / 1000:.2f} ({of[unit] / ge[unit] - 1:+.0%})" for of in found.values()),
+        )
+        for unit in units
+    ]
+    return markdown_table(("kGE", "ge", *found), rows)
+
+
+def area_of_dies() -> str:
+    """Return the share of dies and ranks, with memories as flip-flops and with macros."""
+    return "\n\n".join(
+        f"Memories as {kind}:\n\n"
+        + text_table(synthesis.die_table(recorded("area", "paper-ge", memories=kind)))
+        for kind in ("flops", "macros")
+        if recorded("area", "paper-ge", memories=kind, unit="ahasd")
+    )
+
+
+def area_of_parts() -> str:
+    """Return the parts of the top."""
+    (row,) = recorded("area", "paper-ge", memories="macros", unit="ahasd")
+    return text_table(synthesis.parts_table(row))
+
+
+def area_of_memories() -> str:
+    """Return what became of every memory."""
+    rows = recorded("area", "paper-ge", memories="macros")
+    return text_table(synthesis.memory_table([row for row in rows if row["unit"] != "ahasd"]))
+
+
+def paths() -> str:
+    """Return the longest paths of the units, by library."""
+    told = []
+    for path in sorted(SYNTHESIS.glob("timing-paper-*.json")):
+        rows = read_record(path, "timing")
+        told.append(f"With `{rows[0]['library']['name']}`, {rows[0]['library']['node_nm']} nm:")
+        told += [text_table(synthesis.timing_table(rows)._replace(note=""))]
+        told += [text_table(synthesis.path_table(rows))]
+    return "\n\n".join(told)
+
+
 def packing(port: dict[str, Any], name: str = "", offset: int = 0) -> str:
     """Tell what the bits of a port, or of a field of it, mean; the lowest first."""
     if "fields" in port:
@@ -217,6 +299,13 @@ GENERATED: dict[str, Callable[[], str]] = {
     "matrix": matrix,
     "keys": key_table,
     "validation": validation,
+    "area": area,
+    "area-libraries": area_by_library,
+    "area-dies": area_of_dies,
+    "area-parts": area_of_parts,
+    "area-memories": area_of_memories,
+    "area-blocks": lambda: text_table(synthesis.block_table(recorded("blocks", "default-ge"))),
+    "timing": paths,
     "aau-cycles": aau_cycles,
     **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},
 }

@@ -18,8 +18,11 @@ GE, OSU = "ge", "osu018"
 NODES_NM = {OSU: 180, "sky130": 130, "asap7": 7}
 """Feature size by what a library's own name contains."""
 
-UNUSED = ("*lpflow*", "*probe*", "*dly*", "*DLY*")
-"""Cells that no logic should be made of: isolation, probes, delays."""
+UNUSED = ("*lpflow*", "*probe*", "*dly*", "*DLY*", "*_edf*")
+"""Cells that no logic should be made of: isolation, probes, delays.
+
+Nor flip-flops with an enable: ABC does not see how many of them a net enables, so it buffers none.
+"""
 
 _CELL = re.compile(r"^\s*cell\s*\(\s*\"?(?P<name>[\w$]+)\"?\s*\)", re.MULTILINE)
 _AREA = re.compile(r"\barea\s*:\s*\"?([\d.eE+-]+)")

@@ -26,9 +26,10 @@ def span(low: float, high: float, digits: int = 3) -> str:
 
 
 def label(row: dict[str, Any]) -> str:
-    """Return a row's unit, with what was changed."""
-    changes = " ".join(f"{key}={value}" for key, value in row["overrides"].items())
-    return f"{row['unit']} {changes}".strip()
+    """Return a row's unit, with what was changed and what memories are if not flip-flops."""
+    changes = [f"{key}={value}" for key, value in row["overrides"].items()]
+    kind = [] if row["memories"] == FLOPS else [f"({row['memories']})"]
+    return " ".join([row["unit"], *changes, *kind])
 
 
 def area_table(rows: Sequence[dict[str, Any]]) -> TextTable:
@@ -77,7 +78,7 @@ def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
                 f"`{unit}`",
                 "-" if flops is None else f"{flops['ge'] / 1000:.2f}",
                 "-" if macros is None else f"{macros['ge'] / 1000:.2f}{bits}",
-                *(span(*row["silicon_mm2"][conversion], digits=3) for conversion in CONVERSIONS),
+                *(span(*row["silicon_mm2"][conversion], digits=4) for conversion in CONVERSIONS),
                 "-" if paper is None else f"{paper:.2f}",
             )
         )
@@ -171,9 +172,11 @@ def verdict_line(rows: Sequence[dict[str, Any]]) -> str:
                 for kind in kinds
             )
         )
-    macros = f" and {macro_bits:,} bits in {MACROS}" if macro_bits else ""
+    macros = f" and {macro_bits:,} bits in macros" if macro_bits else ""
+    kinds = ", ".join(sorted({row["memories"] for row in rows}))
     return (
-        f"Below {CLAIM_PERCENT:g} % of the DRAM die ({what}, {ge / 1000:.1f} kGE{macros})? "
+        f"Below {CLAIM_PERCENT:g} % of the DRAM die ({what}, {ge / 1000:.1f} kGE{macros};"
+        f" memories as {kinds})? "
         + ". ".join(text[0].upper() + text[1:] for text in told)
         + f". `paper`: {PAPER_MM2['total']:.2f} mm2 with the AAU, 2.68 %."
     )
