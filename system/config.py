@@ -245,6 +245,11 @@ class Backend(TomlModel):
     draftctl: BackendName = Field(
         default="rtl", description="what runs the draft-length control, if hardware.draftctl"
     )
+    aau: Literal["contract", "rtl"] = Field(
+        default="contract",
+        description="rtl: every operator of the models runs once on the AAU's compiled RTL, whose"
+        " cycles and results must be those that the run counts on; needs Verilator",
+    )
     skip: bool = Field(default=True, description="skip the cycles in which a unit rests")
     lockstep: bool = Field(
         default=False, description="compare every cycle of what is not golden with the golden model"

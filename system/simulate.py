@@ -12,12 +12,14 @@ from ahasd import UserError
 from ahasd.rtl.configs import UNITS
 from ahasd.rtl.host.map import Kind
 from ahasd.rtl.host.registers import REGISTERS
+from ahasd.sim.aau import AttentionUnit
 from ahasd.sim.ahasd import AhasdTop
 from ahasd.sim.clocked import Clock, Cycles
 from ahasd.sim.draftctl import DraftLengthControl
 from ahasd.sim.kernel import Kernel
 from ahasd.sim.registry import make_engine
 from ahasd.system.config import RunConfig
+from ahasd.system.devices.aau_check import Sampled, check
 from ahasd.system.devices.analytic import AnalyticDevices
 from ahasd.system.devices.capacity import RankMap, plan_ranks, rank_map, shared_ranks
 from ahasd.system.devices.command import CommandDevices, memory_timing
@@ -113,6 +115,7 @@ class Outcome:
     counters: dict[str, int]
     split_ps: dict[str, int]
     draft_control: tuple[int, int] | None = None
+    aau_commands: tuple[Sampled, ...] = ()
     wall_s: dict[str, float] = field(default_factory=dict)
 
 
@@ -334,6 +337,7 @@ def simulate(
         draft_control=(drafting.decided, drafting.differing.total())
         if isinstance(drafting, HardwareDrafting)
         else None,
+        aau_commands=_check_aau(config, stream, ranks),
         wall_s=dict(stopwatch.spent_s),
     )
     _check(outcome, stream, emitter.tokens)
@@ -398,6 +402,18 @@ def _read_counters(kernel: Kernel, top: AhasdTop) -> dict[str, int]:
             top.read(name, lambda values, name=name: found.update({name: values["value"]}))
     kernel.run()
     return found
+
+
+def _check_aau(config: RunConfig, stream: TargetStream, ranks: RankMap) -> tuple[Sampled, ...]:
+    """Run the operators that the PIM has in this run on the AAU's RTL, at the longest context."""
+    on_pim = config.nonlinear.unit == "aau" and not config.scheme.startswith(("gpu", "npu"))
+    if config.backend.aau == "contract" or not on_pim:
+        return ()
+    params = config.nonlinear.params()
+    unit = AttentionUnit(make_engine("aau", params, config.backend.aau), params)
+    shapes = {"draft": config.dlm, "target": config.tlm}
+    counts = {"draft": ranks.draft_ranks, "target": ranks.target.ranks}
+    return tuple(check(unit, shapes, _longest_context(stream), counts, config.seed))
 
 
 def asserted(trace: Trace) -> Literal["tokens", "positions"]:

@@ -130,6 +130,10 @@ def metrics(outcome: Outcome) -> dict[str, Any]:
     if outcome.draft_control:
         decided, differing = outcome.draft_control
         found["draft_control"] = {"decisions": decided, "differing_from_software": differing}
+    if outcome.aau_commands:
+        found["aau_commands"] = [
+            asdict(each) | {"operation": each.operation.value} for each in outcome.aau_commands
+        ]
     if outcome.counters:
         found["counters"] = dict(outcome.counters)
     return found

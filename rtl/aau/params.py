@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the AAU, and the cycles by formula with which the system model calculates."""
+"""Parameters of the AAU and the cycles of its commands."""
 
 import enum
 from dataclasses import dataclass, field
+from functools import partial
 
+from ahasd.rtl.aau.encodings import REDUCING, Op
 from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
+from ahasd.rtl.aau.schedule import command_cycles
 
 
 class Operation(enum.Enum):
@@ -24,21 +27,18 @@ class Operation(enum.Enum):
     """Of the vocabulary: largest logit, sum of exponentials, entropy; no vector comes out."""
 
 
-_NORM = (2, 24)
-_SIGMOID = (4, 14)
-_ELEMENTWISE = (1, 6)
-_BEATS_AND_LATENCY = {
-    Operation.LAYERNORM: _NORM,
-    Operation.RMSNORM: _NORM,
-    Operation.SOFTMAX: (2, 20),
-    Operation.RELU: _ELEMENTWISE,
-    Operation.GELU: _SIGMOID,
-    Operation.SILU: _SIGMOID,
-    Operation.ROPE: _ELEMENTWISE,
-    Operation.ADD: _ELEMENTWISE,
-    # The pipeline of a softmax whose second pass is left out.
-    Operation.STATISTICS: (1, 20),
+OPS = {
+    Operation.LAYERNORM: Op.LAYERNORM,
+    Operation.RMSNORM: Op.RMSNORM,
+    Operation.SOFTMAX: Op.SOFTMAX,
+    Operation.RELU: Op.RELU,
+    Operation.GELU: Op.GELU,
+    Operation.SILU: Op.SWIGLU,  # without the product it takes as long
+    Operation.ROPE: Op.ROPE,
+    Operation.ADD: Op.ADD,
+    Operation.STATISTICS: Op.STATISTICS,
 }
+"""What the hardware calls them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class AauParams:
     imports_width: int = 8
     numerics: Numerics = field(default_factory=Numerics)
 
-    timing = "formula"
+    timing = "cycles of its RTL"
     """Where `cycles` come from, for reports."""
 
     def __post_init__(self) -> None:
@@ -121,18 +121,29 @@ class AauParams:
         """Bits of what the sums of a row are relative to."""
         return max(self.numerics.scaled_width, EXPONENT_WIDTH)
 
-    def cycles(self, operation: Operation, length: int) -> int:
-        """Return the cycles from the first element of a vector in to the last result out.
+    def cycles(self, operation: Operation, length: int, parts: int = 1) -> int:
+        """Return the cycles of a vector, from one command to the next if nothing stalls.
 
-        With 16 lanes and N elements: softmax 2N/16 + 20, normalisation 2N/16 + 24, SiLU and GELU
-        4N/16 + 14, ReLU, RoPE and addition N/16 + 6, statistics N/16 + 20; beats are whole.
+        Parameters
+        ----------
+        operation
+            What is done.
+        length
+            Elements in this AAU.
+        parts
+            AAUs that share the vector. Of more than one each reduces its part and exports the
+            state, then merges all states and goes on with its part.
 
         Raises
         ------
         ValueError
-            `length` is below 1.
+            `length` or `parts` is below 1.
         """
-        if length < 1:
-            raise ValueError(f"length must be at least 1, not {length}")
-        beats, latency = _BEATS_AND_LATENCY[operation]
-        return beats * -(-length // self.lanes) + latency
+        for name, value in (("length", length), ("parts", parts)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        op = OPS[operation]
+        command = partial(command_cycles, op, length, lanes=self.lanes, numerics=self.numerics)
+        if parts == 1 or op not in REDUCING:
+            return command()
+        return command(exports=True) + command(imports=parts, reduces=False)

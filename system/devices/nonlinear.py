@@ -153,6 +153,15 @@ def trips(shape: ModelShape) -> int:
     return sum(each.layers for each in operators(shape, 1) if each.is_trip)
 
 
+def spread(operator: Operator, ranks: int) -> tuple[int, int]:
+    """Return how many ranks share a vector, and the elements that each of them has.
+
+    Where there are more ranks than vectors, a vector is spread over some of them.
+    """
+    slices = max(1, ranks // operator.vectors)
+    return slices, -(-operator.length // slices)
+
+
 def on_aau(
     shape: ModelShape,
     rows: int,
@@ -197,11 +206,9 @@ def on_aau(
             raise ValueError(f"{name} = {value} must be at least 1")
     cycles = merges = passes = 0
     for each in _step(shape, rows, context):
-        # More ranks than vectors: a vector is spread over some of them.
-        slices = max(1, ranks // each.vectors)
+        slices, length = spread(each, ranks)
         at_once = -(-each.vectors * slices // ranks)
-        length = -(-each.length // slices)
-        cycles += each.layers * at_once * params.cycles(each.operation, length)
+        cycles += each.layers * at_once * params.cycles(each.operation, length, slices)
         passes += each.element_passes
         if slices > 1 and each.operation in (*_TWO_PASSES, Operation.STATISTICS):
             merges += each.layers * each.vectors * slices

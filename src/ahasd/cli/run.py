@@ -174,6 +174,12 @@ def run(
             f"{domain} clock ({resolved.backend.ahasd}): {cycles['simulated']:,} cycles simulated,"
             f" {cycles['stepped']:,} stepped{compared}, {cycles['skipped']:,} skipped as quiescent"
         )
+    operators = results["runs"][0].get("aau_commands")
+    if operators:
+        print(
+            f"AAU (rtl): {len(operators)} operators of both models, each with the cycles that the"
+            " run counts and the results of the golden model"
+        )
     control = results["runs"][0].get("draft_control")
     if control:
         compared = ", each equal to golden" if resolved.backend.compares_draftctl else ""

@@ -8,23 +8,23 @@ from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.params import AauParams, Operation
 
 
-@pytest.mark.parametrize(
-    ("operation", "cycles"),
-    [
-        # 1000 elements on 16 lanes are 63 beats, the last half full.
-        (Operation.SOFTMAX, 2 * 63 + 20),
-        (Operation.LAYERNORM, 2 * 63 + 24),
-        (Operation.RMSNORM, 2 * 63 + 24),
-        (Operation.SILU, 4 * 63 + 14),
-        (Operation.GELU, 4 * 63 + 14),
-        (Operation.RELU, 63 + 6),
-        (Operation.ROPE, 63 + 6),
-        (Operation.ADD, 63 + 6),
-        (Operation.STATISTICS, 63 + 20),
-    ],
-)
-def test_cycles_of_a_vector_that_does_not_fill_its_last_beat(operation, cycles):
-    assert AauParams().cycles(operation, 1000) == cycles
+# The schedule has, counted from the edge that takes a beat: an addition's result after 9 cycles; of
+# a softmax the sums after 14 and the results after 12, with a program of 18 in between. A command
+# and its summary (or its state) are a cycle each. 1000 elements on 16 lanes are 63 beats.
+SUMS, PROGRAM, RESULTS = 62 + 14 + 1, 18, 62 + 12 + 1
+
+
+def test_cycles_of_a_vector_that_does_not_fill_its_last_beat():
+    assert AauParams().cycles(Operation.ADD, 1000) == 2 + 62 + 9 + 1
+    assert AauParams().cycles(Operation.SOFTMAX, 1000) == 2 + SUMS + PROGRAM + RESULTS
+
+
+def test_a_vector_that_is_shared_is_merged_before_its_second_pass():
+    shared = 2 + SUMS + 2 + 4 + PROGRAM + RESULTS
+    assert AauParams().cycles(Operation.SOFTMAX, 1000, 4) == shared
+    # What has no state is done in parts as such.
+    add = AauParams().cycles(Operation.ADD, 1000)
+    assert AauParams().cycles(Operation.ADD, 1000, 4) == add
 
 
 def test_every_operation_has_a_time():
@@ -32,12 +32,13 @@ def test_every_operation_has_a_time():
 
 
 def test_fewer_lanes_take_more_beats_and_the_same_latency():
-    assert AauParams(lanes=4).cycles(Operation.SOFTMAX, 1024) == 2 * 256 + 20
-    assert AauParams(lanes=1).cycles(Operation.ADD, 7) == 7 + 6
+    fewer = AauParams(lanes=4).cycles(Operation.SOFTMAX, 1024)
+    assert fewer - AauParams().cycles(Operation.SOFTMAX, 1024) == 2 * (256 - 64)
+    assert AauParams(lanes=1).cycles(Operation.ADD, 7) == 2 + 6 + 9 + 1
 
 
-def test_until_there_is_hardware_the_cycles_are_said_to_be_a_formula():
-    assert AauParams().timing == "formula"
+def test_reports_say_where_the_cycles_are_from():
+    assert AauParams().timing == "cycles of its RTL"
 
 
 @pytest.mark.parametrize("lanes", [0, 3, 64, -16])
@@ -50,6 +51,11 @@ def test_lanes_that_are_no_power_of_two_in_range_are_refused(lanes):
 def test_an_empty_vector_is_refused(length):
     with pytest.raises(ValueError, match=f"length must be at least 1, not {length}"):
         AauParams().cycles(Operation.ADD, length)
+
+
+def test_no_part_of_a_vector_is_refused():
+    with pytest.raises(ValueError, match="parts must be at least 1, not 0"):
+        AauParams().cycles(Operation.ADD, 8, 0)
 
 
 @pytest.mark.parametrize(

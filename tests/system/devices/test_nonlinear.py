@@ -103,17 +103,29 @@ def test_a_token_that_sees_nothing_is_refused():
         operators(load_model("tiny-draft"), 0)
 
 
+# Cycles of each beat but the first, and besides: what tests/rtl/aau measures on the hardware.
+NORM, SOFTMAX, ADD, SILU, ROPE, STATISTICS = (
+    (3, 62), (2, 48), (1, 12), (4, 35), (2, 15), (2, 68),
+)  # fmt: skip
+
+
+def cycles(operation: tuple[int, int], beats: int, parts: int = 1) -> int:
+    """Return the cycles of a command; a shared vector needs a second one that merges states."""
+    a_beat, besides = operation
+    return a_beat * (beats - 1) + besides + (2 + parts if parts > 1 else 0)
+
+
 def test_time_on_one_aau_worked_by_hand():
     # tiny-draft: 2 layers of 128 wide, 4 heads of 32, gated 384, 1024 tokens; 9 keys are seen.
-    norm = 2 * 8 + 24
+    norm = cycles(NORM, 8)
     layer = (
         2 * norm  # two normalisations of 128 elements
-        + 2 * (8 + 6)  # two additions
-        + 4 * (2 * 1 + 20)  # softmax of 4 heads, 9 elements each
-        + 4 * 24 + 14  # SiLU of 384
-        + 16 + 6  # RoPE of 4 query and 4 key heads
-    )  # fmt: skip
-    token = norm + 64 + 20  # and statistics of 1024
+        + 2 * cycles(ADD, 8)
+        + 4 * cycles(SOFTMAX, 1)  # 4 heads, 9 elements each
+        + cycles(SILU, 24)
+        + cycles(ROPE, 16)  # 4 query and 4 key heads
+    )
+    token = norm + cycles(STATISTICS, 64)
     task = aau(load_model("tiny-draft"), context=8)
     assert [phase.name for phase in task.phases] == ["transfer", "nonlinear"]
     assert task.phases[1].compute_ps == (2 * layer + token) * 1250
@@ -130,10 +142,10 @@ def test_four_ranks_take_a_head_and_a_quarter_of_each_vector_and_merge_states():
         sent.append(size)
         return size * 10
 
-    norm = 2 * 2 + 24
+    norm = cycles(NORM, 2, parts=4)
     # Two additions on four ranks are one for each pair, of half a vector.
-    layer = 2 * norm + (4 + 6) + (2 * 1 + 20) + (4 * 6 + 14) + (4 + 6)
-    token = norm + 16 + 20
+    layer = 2 * norm + cycles(ADD, 4) + cycles(SOFTMAX, 1) + cycles(SILU, 6) + cycles(ROPE, 4)
+    token = norm + cycles(STATISTICS, 16, parts=4)
     task = aau(load_model("tiny-draft"), context=8, ranks=4, transfer_ps=transfer_ps)
     assert task.phases[1].compute_ps == (2 * layer + token) * 1250
     # Five normalisations and the statistics, 32 bytes from each of four ranks, out and back.
@@ -146,8 +158,9 @@ def test_a_head_is_spread_over_ranks_where_there_are_more_ranks_than_heads():
     few = aau(load_model("tiny-draft"), context=1023, ranks=4)
     many = aau(load_model("tiny-draft"), context=1023, ranks=8)
     # 1024 scores on one rank, 512 on each of two, in each of two layers.
-    softmax = 2 * (2 * 64 - 2 * 32)
-    rest = 2 * (2 * 2 + 2 + 4 * 3 + 2) + 2 + 8  # every vector's slice is half as long
+    softmax = 2 * (2 * 64 - 2 * 32 - (2 + 2))  # two states are merged
+    # Every vector's slice is half as long, and of eight ranks there are four states more.
+    rest = 2 * (2 * (3 - 4) + 2 + 4 * 3 + 2 * 2) + (3 - 4) + (2 * 8 - 4)
     assert few.phases[1].compute_ps - many.phases[1].compute_ps == (softmax + rest) * 1250
 
 
@@ -160,7 +173,7 @@ def test_rows_follow_one_another_and_each_sees_one_key_more():
     assert both.events.aau_ops == step_passes(shape, 2, 100)
 
 
-def test_beats_of_a_draft_token_take_the_published_time_and_operations_have_latencies_besides():
+def test_beats_of_a_draft_token_take_the_published_time_and_the_hardware_takes_longer():
     # Published for the three draft models at 1024 keys: 10 to 19 us on 16 AAUs of 16 lanes.
     for model in PUBLISHED:
         shape = load_model(model)
@@ -168,7 +181,7 @@ def test_beats_of_a_draft_token_take_the_published_time_and_operations_have_late
         assert 10 < beats_us < 19
         task = aau(shape, context=1023, ranks=16)
         assert task.events.aau_ops == step_passes(shape, 1, 1023)
-        assert beats_us < task.alone_ps / 1e6 < 2 * beats_us
+        assert task.alone_ps / 1e6 > beats_us  # norms, RoPE and activations use a lane repeatedly
 
 
 def test_a_trip_to_the_npu_worked_by_hand():
