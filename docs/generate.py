@@ -41,6 +41,7 @@ from ahasd.system.devices.tables import TABLES
 from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.matrix import page as matrix_page
+from ahasd.system.numerics.effect import effect_table
 from ahasd.system.numerics.primitive_plot import errors_svg
 from ahasd.system.numerics.primitive_tables import TABLES as NUMERICS_TABLES
 from ahasd.system.reference import key_table
@@ -57,6 +58,7 @@ DOCS = ROOT / "docs"
 POOL = DevicePool()
 ABLATION = DOCS / "ablation.json"
 VALIDATION = DOCS / "validation.json"
+AAU_DECISIONS = DOCS / "aau_decisions.json"
 MATRIX = DOCS / "matrix.json"
 SYNTHESIS = ROOT / "synth" / "results"
 MARKED = re.compile(r"<!-- begin: (?P<name>[\w-]+) -->\n.*?\n?<!-- end: (?P=name) -->", re.DOTALL)
@@ -169,6 +171,11 @@ def record_matrix(path: Path) -> None:
 def validation() -> str:
     """Return the tables of what `ahasd devices --validate --json` printed when it was recorded."""
     return validation_markdown(json.loads(VALIDATION.read_text(encoding="utf-8")))
+
+
+def aau_decisions() -> str:
+    """Return what `benchmarks/aau_decisions.py` found."""
+    return effect_table(json.loads(AAU_DECISIONS.read_text(encoding="utf-8")))
 
 
 def recorded(kind: str, label: str, **which: str) -> list[dict[str, Any]]:
@@ -292,6 +299,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     **ENERGY_TABLES,
     **DRAFTING_TABLES,
     **NUMERICS_TABLES,
+    "aau-decisions": aau_decisions,
     "units": units,
     "schemes": schemes,
     "run": run_output,
