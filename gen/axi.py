@@ -36,7 +36,7 @@ def write_axi(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(header + to_verilog(AhasdAxi(params), module))
+        path.write_text(header + to_verilog(AhasdAxi(params), module, unit.domains))
     except OSError as error:
         raise UserError(f"cannot write {folder}: {error.strerror}; choose another --out") from error
     return path

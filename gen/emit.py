@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emission: Verilog for hardware flows, C++ for the simulation engine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain, ClockSignal, Fragment, ResetSignal, Value
 from amaranth.lib import wiring
 
 from ahasd import UserError
@@ -13,8 +15,29 @@ from ahasd.gen.names import check_module_name
 from ahasd.gen.widths import pad_operands
 
 
-def to_verilog(component: wiring.Component, module: str) -> str:
-    """Return plain Verilog of a unit; the same text for the same parameters and tools.
+def to_rtlil(component: wiring.Component, module: str, domains: Sequence[str] = ()) -> str:
+    """Return the RTLIL of a component; the same text for the same parameters and tools.
+
+    Parameters
+    ----------
+    component
+        What to convert.
+    module
+        Name of the top module.
+    domains
+        Its clock domains, in the order of their ports. Without them Amaranth takes them from a
+        set, whose order differs from process to process if there are several.
+    """
+    fragment = Fragment.get(component, None)
+    ports = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
+    for domain in domains:
+        fragment.add_domains(ClockDomain(domain))
+        ports += [ClockSignal(domain), ResetSignal(domain)]
+    return rtlil.convert(fragment, name=module, ports=ports, emit_src=False)
+
+
+def to_verilog(component: wiring.Component, module: str, domains: Sequence[str] = ()) -> str:
+    """Return plain Verilog of a component; parameters and determinism as for `to_rtlil`.
 
     Processes become multiplexers: an `always @*` block is not evaluated at time 0 by simulators
     that take declared initial values as no event (Icarus with `-g2012`), so a block whose inputs
@@ -22,7 +45,7 @@ def to_verilog(component: wiring.Component, module: str) -> str:
     vector that it drives makes loops for tools that schedule whole vectors.
     """
     return yosys.run(
-        pad_operands(rtlil.convert(component, name=module, emit_src=False)),
+        pad_operands(to_rtlil(component, module, domains)),
         ["proc -norom -noopt", "memory_collect", "write_verilog -noattr -noparallelcase"],
     )
 
@@ -63,7 +86,7 @@ def write(
         f" {configuration}.\n// Ports, packing and timing: {module}.json."
         f" Source SHA-256: {manifest['source_sha256']}\n"
     )
-    text = header + to_verilog(component, module)
+    text = header + to_verilog(component, module, unit.domains)
     verilog_path, manifest_path = folder / f"{module}.v", folder / f"{module}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
-from ahasd.synth.flow import Request, design, synthesise
+from ahasd.synth.flow import Request, synthesise
 from ahasd.synth.library import Library
 from ahasd.synth.memories import FLOPS, MACROS
 from ahasd.synth.nodes import NODES, REFERENCE_NM
@@ -52,7 +53,7 @@ def area(
     """
     unit, params = find(name, configuration, dict(overrides or {}))
     module = f"ahasd_{name}"
-    text = design(unit.load_hardware()(params), module, unit.domains)
+    text = to_rtlil(unit.load_hardware()(params), module, unit.domains)
     clocks = library_clocks_ps(unit.domains, library)
 
     def request(parts: bool) -> Request:

@@ -18,6 +18,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from ahasd.gen.emit import to_rtlil
 from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.primitives.add.unit import AddUnit
 from ahasd.rtl.aau.primitives.exp2.unit import Exp2Unit
@@ -27,7 +28,7 @@ from ahasd.rtl.aau.primitives.multiply.unit import MultiplyUnit
 from ahasd.rtl.aau.primitives.recip.unit import RecipUnit
 from ahasd.rtl.aau.primitives.rsqrt.unit import RsqrtUnit
 from ahasd.synth import passes
-from ahasd.synth.flow import Request, design, design_sha256, synthesise
+from ahasd.synth.flow import Request, design_sha256, synthesise
 from ahasd.synth.library import Library, load
 
 FLOP_GE = 5.5
@@ -186,7 +187,7 @@ def measure(block: Block, library: Library | None = None, *, cached: bool = True
         As `ahasd.synth.flow.synthesise`.
     """
     library = library or load()
-    text = design(block.make(), "block")
+    text = to_rtlil(block.make(), "block")
     request = Request(module="block", design=text, library=library)
     result = synthesise(request, cached=cached)
     ge = result["area"] / library.nand2_area

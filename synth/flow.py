@@ -6,14 +6,10 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from amaranth.back import rtlil
-from amaranth.hdl import ClockDomain, ClockSignal, Fragment, ResetSignal, Value
-from amaranth.lib import wiring
 
 from ahasd import UserError
 from ahasd.gen.cache import cache_folder
@@ -67,20 +63,6 @@ class Request:
 def design_sha256(text: str) -> str:
     """Hash RTLIL."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def design(component: wiring.Component, module: str, domains: Sequence[str] = ("pim",)) -> str:
-    """Return the RTLIL of a component: the same text for the same parameters and tools.
-
-    The clock domains are given because Amaranth makes those that are missing in the order of a
-    set, which is another one in every process.
-    """
-    fragment = Fragment.get(component, None)
-    ports = [Value.cast(value) for _, _, value in component.signature.flatten(component)]
-    for domain in domains:
-        fragment.add_domains(ClockDomain(domain))
-        ports += [ClockSignal(domain), ResetSignal(domain)]
-    return rtlil.convert(fragment, name=module, ports=ports, emit_src=False)
 
 
 def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:

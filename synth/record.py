@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ahasd import UserError
+from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
-from ahasd.synth.flow import design, design_sha256
+from ahasd.synth.flow import design_sha256
 from ahasd.synth.library import Library
 
 FOLDER = Path("synth/results")
@@ -95,7 +96,7 @@ def stale(rows: Sequence[dict[str, Any]]) -> list[str]:
             continue
         unit, params = find(row["unit"], row["configuration"], row["overrides"])
         module = f"ahasd_{unit.name}"
-        text = design(unit.load_hardware()(params), module, unit.domains)
+        text = to_rtlil(unit.load_hardware()(params), module, unit.domains)
         if design_sha256(text) != row["design_sha256"]:
             changed.append(unit.name)
     return changed

@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from ahasd import UserError
+from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
 from ahasd.synth import sta
-from ahasd.synth.flow import Request, design, synthesise
+from ahasd.synth.flow import Request, synthesise
 from ahasd.synth.library import Library
 from ahasd.synth.memories import FLOPS
 from ahasd.synth.nodes import NODES
@@ -60,7 +61,7 @@ def timing(
     module = f"ahasd_{name}"
     request = Request(
         module=module,
-        design=design(unit.load_hardware()(params), module, unit.domains),
+        design=to_rtlil(unit.load_hardware()(params), module, unit.domains),
         library=library,
         memories=memories,
         clocks_ps=clocks,

@@ -4,16 +4,17 @@
 import pytest
 
 from ahasd import UserError
+from ahasd.gen.emit import to_rtlil
 from ahasd.gen.yosys import YosysError
 from ahasd.synth import flow, passes
-from ahasd.synth.flow import Request, design, synthesise
+from ahasd.synth.flow import Request, synthesise
 from ahasd.synth.library import load
 
 DFF_GE, XOR_GE, MUX_GE, LATCH_GE = 5.5, 2.0, 2.33, 3.5
 
 
 def request(component, **changes) -> Request:
-    return Request(module="unit", design=design(component, "unit"), library=load(), **changes)
+    return Request(module="unit", design=to_rtlil(component, "unit"), library=load(), **changes)
 
 
 @pytest.mark.parametrize("width", [1, 4, 8])

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from ahasd.gen.emit import to_rtlil
 from ahasd.gen.yosys import YosysError
 from ahasd.synth import memories, passes
-from ahasd.synth.flow import design
 from ahasd.synth.memories import Memory
 
 LOAD = ("read_rtlil design.il", "hierarchy -check -top unit", "proc", "flatten", "memory_collect")
@@ -55,7 +55,7 @@ def test_a_macro_has_at_least_1024_bits_one_port_and_answers_a_cycle_later():
 
 
 def test_memories_are_found_with_their_sizes_and_ports(parts, tmp_path):
-    (tmp_path / "design.il").write_text(design(parts.shelf(depth=5, width=3, reads=2), "unit"))
+    (tmp_path / "design.il").write_text(to_rtlil(parts.shelf(depth=5, width=3, reads=2), "unit"))
     passes.run([*LOAD, "write_json memories.json"], tmp_path)
     (found,) = memories.found(json.loads((tmp_path / "memories.json").read_text()))
     assert (found.words, found.width, found.bits, found.reads) == (5, 3, 15, 2)
@@ -74,7 +74,7 @@ def test_memories_are_found_with_their_sizes_and_ports(parts, tmp_path):
     ],
 )
 def test_ports_that_no_latch_array_has_are_seen(parts, tmp_path, group, key, value):
-    (tmp_path / "design.il").write_text(design(parts.shelf(depth=4, width=2), "unit"))
+    (tmp_path / "design.il").write_text(to_rtlil(parts.shelf(depth=4, width=2), "unit"))
     passes.run([*LOAD, "write_json memories.json"], tmp_path)
     told = json.loads((tmp_path / "memories.json").read_text())
     told["modules"]["unit"]["cells"]["rows"][group][key] = value
@@ -83,7 +83,7 @@ def test_ports_that_no_latch_array_has_are_seen(parts, tmp_path, group, key, val
 
 def prove(folder, component) -> None:
     """Show that flip-flops and latches answer alike for eight steps of clock and inputs."""
-    (folder / "design.il").write_text(design(component, "unit"))
+    (folder / "design.il").write_text(to_rtlil(component, "unit"))
     passes.run(
         [
             *LOAD,
