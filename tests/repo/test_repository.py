@@ -70,6 +70,7 @@ def test_every_generated_file_is_up_to_date():
         assert path.read_text(encoding="utf-8") == text, f"{name}: run `python docs/generate.py`"
 
 
+@pytest.mark.full
 def test_the_recorded_ablation_is_of_these_sources():
     made = generator()
     recorded = json.loads(made.ABLATION.read_text("utf-8"))
