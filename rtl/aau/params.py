@@ -3,7 +3,7 @@
 
 import enum
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 from ahasd.rtl.aau.encodings import REDUCING, Op
 from ahasd.rtl.aau.numerics import Numerics
@@ -142,8 +142,13 @@ class AauParams:
         for name, value in (("length", length), ("parts", parts)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        op = OPS[operation]
-        command = partial(command_cycles, op, length, lanes=self.lanes, numerics=self.numerics)
-        if parts == 1 or op not in REDUCING:
-            return command()
-        return command(exports=True) + command(imports=parts, reduces=False)
+        return _cycles(OPS[operation], length, parts, self.lanes, self.numerics)
+
+
+@cache
+def _cycles(op: Op, length: int, parts: int, lanes: int, numerics: Numerics) -> int:
+    """Return the cycles of a vector; remembered, as a run asks for the same again and again."""
+    command = partial(command_cycles, op, length, lanes=lanes, numerics=numerics)
+    if parts == 1 or op not in REDUCING:
+        return command()
+    return command(exports=True) + command(imports=parts, reduces=False)
