@@ -27,6 +27,7 @@ from rich.table import Table
 from ahasd.gen.emit import write
 from ahasd.rtl.aau.encodings import Op
 from ahasd.rtl.aau.numerics import DEFAULT
+from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.scalar import program_cycles
 from ahasd.rtl.aau.schedule import APPLY, REDUCE
 from ahasd.rtl.configs import UNITS
@@ -34,10 +35,12 @@ from ahasd.synth import tables as synthesis
 from ahasd.synth.record import read as read_record
 from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import RunConfig, load_config
+from ahasd.system.devices.aau_tables import LANES, lanes_us
+from ahasd.system.devices.aau_tables import TABLES as AAU_TABLES
 from ahasd.system.devices.capacity import RankMap
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.devices.pool import DevicePool
-from ahasd.system.devices.tables import TABLES
+from ahasd.system.devices.tables import PAIRS, TABLES
 from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.matrix import page as matrix_page
@@ -178,10 +181,22 @@ def aau_decisions() -> str:
     return effect_table(json.loads(AAU_DECISIONS.read_text(encoding="utf-8")))
 
 
-def recorded(kind: str, label: str, **which: str) -> list[dict[str, Any]]:
+def recorded(kind: str, label: str, **which: Any) -> list[dict[str, Any]]:
     """Return the rows of a record of synthesis that have these values."""
     rows = read_record(SYNTHESIS / f"{kind}-{label}.json", kind)
     return [row for row in rows if all(row[key] == value for key, value in which.items())]
+
+
+def aau_lanes() -> str:
+    """Return time and area of the AAU by its lanes."""
+    rows = []
+    for lanes in LANES:
+        changes = {} if lanes == AauParams().lanes else {"lanes": str(lanes)}
+        (area_row,) = recorded("area", "paper-ge", unit="aau", memories="flops", overrides=changes)
+        times = (f"{each:.0f}" for each in lanes_us(lanes))
+        rows.append((str(lanes), f"{area_row['ge'] / 1000:.0f}", *times))
+    header = ("lanes", "kGE", *(f"{draft}, us" for draft, _ in PAIRS))
+    return markdown_table(header, rows, text_columns=0)
 
 
 def text_table(table: synthesis.TextTable) -> str:
@@ -299,7 +314,9 @@ GENERATED: dict[str, Callable[[], str]] = {
     **ENERGY_TABLES,
     **DRAFTING_TABLES,
     **NUMERICS_TABLES,
+    **AAU_TABLES,
     "aau-decisions": aau_decisions,
+    "aau-lanes": aau_lanes,
     "units": units,
     "schemes": schemes,
     "run": run_output,
