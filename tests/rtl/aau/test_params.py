@@ -7,7 +7,6 @@ from ahasd.rtl.aau.encodings import Command, Op, State, constant_code, constant_
 from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.params import AauParams, Operation
 
-
 # The schedule has, counted from the edge that takes a beat: an addition's result after 9 cycles; of
 # a softmax the sums after 14 and the results after 12, with a program of 18 in between. A command
 # and its summary (or its state) are a cycle each. 1000 elements on 16 lanes are 63 beats.
