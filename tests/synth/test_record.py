@@ -207,6 +207,7 @@ def test_a_design_of_two_clocks_is_the_same_text_under_every_hash_seed():
     assert len(found) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["area", "timing"])
 def test_what_is_recorded_is_of_this_hardware(kind):
     rows = [row for path in RESULTS.glob(f"{kind}-*.json") for row in read(path, kind)]

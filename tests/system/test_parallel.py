@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs over processes."""
 
+import operator
 import os
 from collections.abc import Hashable
 from concurrent.futures.process import BrokenProcessPool
@@ -10,25 +11,17 @@ import pytest
 from ahasd.system.parallel import _choose, run_grouped
 
 
-def _square(value: int) -> tuple[int, int]:
-    return os.getpid(), value * value
+# What processes call is of the standard library: they need not find this file.
+def test_every_job_comes_back_once():
+    jobs = [(value, 2) for value in range(12)]
+    found = list(run_grouped(pow, jobs, "aabbccaabbcc", 2))
+    assert sorted(found) == [(value, value**2) for value in range(12)]
 
 
-def _fail(value: int) -> int:
-    if value == 1:
-        raise ValueError(f"no {value}")
-    return value
-
-
-def _die(value: int) -> int:
-    os._exit(value)
-
-
-def test_every_job_comes_back_once_from_other_processes():
-    jobs = [(value,) for value in range(12)]
-    found = dict(run_grouped(_square, jobs, "aabbccaabbcc", 2))
-    assert {job: square for job, (_, square) in found.items()} == {i: i * i for i in range(12)}
-    assert os.getpid() not in {pid for pid, _ in found.values()}
+def test_jobs_run_in_other_processes():
+    found = dict(run_grouped(os.getpid, [(), (), (), ()], "aabb", 2))
+    assert os.getpid() not in found.values()
+    assert len(set(found.values())) <= 2
 
 
 @pytest.mark.parametrize(
@@ -45,10 +38,10 @@ def test_a_process_keeps_to_its_groups(own: set[Hashable], taken: set[Hashable],
 
 
 def test_what_a_job_raises_comes_through():
-    with pytest.raises(ValueError, match="no 1"):
-        list(run_grouped(_fail, [(0,), (1,), (2,)], "aab", 2))
+    with pytest.raises(ZeroDivisionError):
+        list(run_grouped(operator.truediv, [(1, 2), (1, 0), (1, 4)], "aab", 2))
 
 
 def test_a_process_that_dies_is_told():
     with pytest.raises(BrokenProcessPool):
-        list(run_grouped(_die, [(3,)], "a", 1))
+        list(run_grouped(os._exit, [(3,)], "a", 1))

@@ -180,6 +180,7 @@ class InHardware:
         return self.built[-1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("rule", ["fixed", "adaedl", "specdecpp"])
 def test_whole_runs_are_equal_on_golden_and_rtl_and_on_software_where_no_decision_differs(

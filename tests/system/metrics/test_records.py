@@ -190,6 +190,7 @@ def test_decoding_alone_has_steps_of_one_token():
     assert told["split"]["verify_only"] + told["split"]["prefill"] == pytest.approx(1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", ["async-edc", "ahasd"])
 def test_golden_and_rtl_give_the_same_records(scheme):
     short = {"scheme": scheme, "workload__tokens": 90, "draft__rule": "banditspec"}

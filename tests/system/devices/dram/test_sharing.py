@@ -99,6 +99,7 @@ def side_by_side(timing, lanes, arbiter, commands):
     return reference, engine
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize(("name", "t_mac", "policy"), CASES)
 def test_both_players_give_the_same_commands_and_keep_to_the_peak(load, name, t_mac, mix, policy):

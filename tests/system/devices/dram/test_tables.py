@@ -13,6 +13,7 @@ from ahasd.system.toml import known
 PAGE = (Path(__file__).parents[4] / "docs" / "dram.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TABLES)
 def test_the_page_shows_what_the_code_computes(name):
     begin, end = f"<!-- begin: {name} -->\n", f"\n<!-- end: {name} -->"

@@ -9,6 +9,7 @@ from ahasd.system.devices.pim.tables import TABLES
 PAGE = (Path(__file__).parents[4] / "docs" / "pim.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TABLES)
 def test_the_page_shows_what_the_code_computes(name):
     begin, end = f"<!-- begin: {name} -->\n", f"\n<!-- end: {name} -->"
