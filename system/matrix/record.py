@@ -45,6 +45,7 @@ COLUMNS = (
 
 def write(
     folder: Path,
+    asked: Mapping[str, Any],
     base: str,
     settings: Mapping[str, Any],
     found: Sequence[dict[str, Any]],
@@ -57,6 +58,8 @@ def write(
     ----------
     folder
         Where to.
+    asked
+        What makes this matrix another one than the next.
     base, settings
         What all cells share.
     found
@@ -73,6 +76,7 @@ def write(
     """
     told = {
         "schema": SCHEMA,
+        "config": dict(asked),
         "base": base,
         "settings": dict(settings),
         "cells": list(found),

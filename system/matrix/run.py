@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from ahasd import UserError
 from ahasd.system.config import RunConfig
 from ahasd.system.devices.pool import DevicePool
+from ahasd.system.drafting.file import FileOptions
 from ahasd.system.matrix.binding import pass_shares
 from ahasd.system.matrix.cells import Cell, resolved
 from ahasd.system.parallel import run_grouped
@@ -44,8 +45,15 @@ def code_digest() -> str:
 
 
 def cell_path(folder: Path, config: RunConfig) -> Path:
-    """Return the file of a cell: it belongs to its configuration, its backend and these sources."""
-    told = json.dumps([config.model_dump(mode="json"), code_digest()], sort_keys=True)
+    """Return the file of a cell: it belongs to its configuration, its backend and these sources.
+
+    Of files that the configuration names, a trace or a rule, the contents count.
+    """
+    draft = config.draft
+    named = [config.workload.trace, *([draft.path] if isinstance(draft, FileOptions) else [])]
+    read = [Path(each).read_bytes() for each in named if Path(each).is_file()]
+    files = [hashlib.sha256(each).hexdigest() for each in read]
+    told = json.dumps([config.model_dump(mode="json"), files, code_digest()], sort_keys=True)
     return folder / "cells" / f"{hashlib.sha256(told.encode()).hexdigest()[:20]}.json"
 
 
@@ -53,15 +61,13 @@ _POOL = DevicePool()
 
 
 def run_cell(cell: Cell, config: RunConfig, path: Path) -> Found:
-    """Run a cell and keep what came out, or the line that says why nothing did.
+    """Run a cell and keep what came out; return that, or the line that says why nothing did.
 
     A fault of ours, an invariant that broke, is told likewise: the other cells have their results.
-    What may be otherwise next time, such as too little memory, is told and not kept.
     """
     found: Found = {"cell": asdict(cell)}
     began = time.perf_counter()
     parts: dict[str, float] = {}
-    lasting = True
     try:
         trace, ranks = prepare(config)
         outcome = simulate(config, trace, ranks, pool=_POOL)
@@ -74,10 +80,9 @@ def run_cell(cell: Cell, config: RunConfig, path: Path) -> Found:
         found["error"] = str(error)
     except Exception as error:
         found["error"] = f"{type(error).__name__}: {error}"
-        lasting = False
     found["timing"] = {"wall_s": time.perf_counter() - began}
     found["timing"] |= {f"{name}_s": spent for name, spent in parts.items()}
-    if lasting:
+    if "metrics" in found:  # what fails may be mended next time
         write_json(path, found)
     return found
 
@@ -128,8 +133,9 @@ def run_matrix(
             progress(found[i])
 
     for path in places:
-        if path.exists():
-            keep(path, json.loads(path.read_text(encoding="utf-8")), taken_over=True)
+        held = _held(path)
+        if held is not None:
+            keep(path, held, taken_over=True)
     missing = [path for path in places if places[path][0] not in found]
     tasks = [(wanted[places[path][0]], configs[places[path][0]], path) for path in missing]
     for number, run in in_parallel(run_cell, tasks, [task[0].pair for task in tasks], jobs):
@@ -139,6 +145,16 @@ def run_matrix(
             lost = "a process died: run the same command again, with fewer --jobs"
             keep(path, {"error": lost, "timing": {"wall_s": 0.0}}, taken_over=False)
     return [found[i] for i in range(len(wanted))]
+
+
+def _held(path: Path) -> Found | None:
+    """Return a cell that is kept; None if there is none, or it is damaged and runs anew."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(held, dict) and {"cell", "metrics", "timing"} <= held.keys()
+    return held if whole else None
 
 
 def in_parallel(

@@ -257,3 +257,14 @@ def mean_text(values_: Sequence[float]) -> str:
     t = _T[freedom - 1] if freedom <= len(_T) else _T_LARGE
     half = t * statistics.stdev(values_) / len(values_) ** 0.5
     return f"{mean:.2f} ± {half:.2f}"
+
+
+def seeds_matter(found: Sequence[dict[str, Any]]) -> bool:
+    """Tell whether cells that differ in their seed alone have different speeds."""
+    speeds: dict[tuple[str, ...], set[float]] = {}
+    for each in found:
+        if "metrics" in each:
+            cell = each["cell"]
+            key = cell["pair"], cell["rule"], cell["configuration"]
+            speeds.setdefault(key, set()).add(each["metrics"]["throughput_tokens_s"])
+    return any(len(values) > 1 for values in speeds.values())

@@ -52,7 +52,10 @@ def test_a_matrix_prints_tables_sentences_and_effort_and_leaves_two_files(capsys
     rows = list(csv.DictReader((folder / "matrix.csv").read_text().splitlines()))
     assert len(rows) == len(held["cells"]) == 6 + len(fixed["throughput_tokens_s"])
     assert {row["lossless"] for row in rows} == {"tokens"}
-    assert compare(*asked, "--name", "mine", "--best-k", "none") == 0
+    # What is there is of another matrix now, whose runs are of use all the same.
+    assert compare(*asked, "--name", "mine", "--best-k", "none") == 2
+    assert "best_k is ['sync'] there" in capsys.readouterr().err
+    assert compare(*asked, "--name", "mine", "--best-k", "none", "--force") == 0
     again = capsys.readouterr().out
     assert "matrix: 6 cells, 0 run, 6 taken over" in again
     assert "best fixed" not in again
@@ -78,9 +81,32 @@ def test_cells_that_fail_are_told_below_what_the_others_gave(capsys):
         (["--best-k", "some"], "there is no configuration 'some'"),
         (["--set", "mapping.draft_tokens=0"], "mapping.draft_tokens = 0"),
         (["--jobs", "0"], "--jobs 0 must be at least 1"),
+        (["--seeds", "0"], "--seeds 0 must be at least 1"),
+        (["--no-check"], "--no-check is of an --ablation"),
+        (["--set", "scheme=sync"], "scheme = 'sync' has no effect"),
+        (["--ablation"], "--pairs is of a matrix"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_runs(arguments, message, capsys, tmp_path):
     assert main(["compare", "test", "--pairs", PAIR, *arguments]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_seeds_that_change_nothing_are_told_and_what_is_named_twice_counts_once(capsys):
+    once = ["--configurations", "sync,sync", "--seed", "3", "--seeds", "2", "--best-k", "none"]
+    assert main(["compare", "test", "--pairs", PAIR, "--rules", "fixed,fixed", *FAST, *once]) == 0
+    told = capsys.readouterr().out
+    assert "no result depends on the seed" in told
+    assert "matrix: 2 cells, 2 run" in told
+
+
+def test_an_interrupted_matrix_says_where_its_runs_are(capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ahasd.system.matrix.run.run_matrix", interrupted)
+    assert main(["compare", "test", "--pairs", PAIR, *FAST, "--name", "half"]) == 130
+    assert capsys.readouterr().err.endswith(
+        "interrupted: what was done is in runs/half/cells; the same command goes on\n"
+    )

@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"error: {told}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
             return 2
         return result if isinstance(result, int) else 0
-    except KeyboardInterrupt:
-        print("interrupted: nothing was written", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"interrupted: {interrupt or 'nothing was written'}", file=sys.stderr)
         return 130
     except OSError as error:
         if not isinstance(error, BrokenPipeError):

@@ -20,8 +20,8 @@ def compare(
     pairs: str | None = None,
     rules: str | None = None,
     configurations: str | None = None,
-    best_k: str = "sync",
-    seeds: Annotated[int, Parameter(converter=whole)] = 1,
+    best_k: str | None = None,
+    seeds: Annotated[int | None, Parameter(converter=whole)] = None,
     jobs: Annotated[int | None, Parameter(converter=whole)] = None,
     rule: str | None = None,
     tokens: Annotated[int | None, Parameter(converter=whole)] = None,
@@ -83,9 +83,10 @@ def compare(
     configurations
         Labels and names of sets with commas; without it the five of the paper's ablation.
     best_k
-        Configurations whose best fixed draft length is searched, with commas; none for no search.
+        Configurations whose best fixed draft length is searched, with commas, or none; without it
+        sync.
     seeds
-        Runs of each cell with seeds 0, 1, ...; over several, means with 95 % intervals.
+        Runs of each cell, with seeds SEED, SEED + 1, ...; over several, means with 95 % intervals.
     jobs
         Processes at once; without it one a core.
     rule
@@ -101,11 +102,11 @@ def compare(
     platform
         Packaged platform or the path of a TOML file.
     seed
-        Of every random draw.
+        Of every random draw; the first one of a matrix, 0 without it.
     backend
-        What the figures are of: rtl or golden. The other one checks it.
+        What the figures are of: rtl or golden. In an ablation the other one checks it.
     no_check
-        Do not run the other backend.
+        Do not run the other backend in an ablation.
     set_
         Any configuration key, as key=value; may be given several times.
     name
@@ -113,7 +114,8 @@ def compare(
     out
         Folder that holds it.
     force
-        Replace the ablation of another configuration.
+        Replace the ablation or matrix of another configuration. Finished runs are kept all the
+        same, each for its own.
     """
     given = {
         "draft.rule": rule,
@@ -128,6 +130,19 @@ def compare(
     }
     options = {key: value for key, value in given.items() if value is not None}
     settings = merged(options, assignments(set_ or ()))
+    _refuse_without_effect(
+        ablation,
+        of_matrix={
+            "pairs": pairs,
+            "rules": rules,
+            "configurations": configurations,
+            "best-k": best_k,
+            "seeds": seeds,
+            "jobs": jobs,
+        },
+        of_ablation={"no-check": no_check or None},
+        settings=settings,
+    )
     if not ablation:
         for key, remedy in (("dlm", "pairs"), ("tlm", "pairs"), ("draft.rule", "rules")):
             if key in settings:
@@ -141,9 +156,10 @@ def compare(
             pairs=_listed(pairs),
             rules=_listed(rules),
             configurations=_listed(configurations),
-            best_k=[] if best_k == "none" else _listed(best_k) or [],
-            seeds=[(seed or 0) + i for i in range(seeds)],
+            best_k=[] if best_k == "none" else _listed(best_k) or ["sync"],
+            seeds=_seeds(seed or 0, 1 if seeds is None else seeds),
             jobs=jobs,
+            force=force,
         )
         return
 
@@ -178,8 +194,37 @@ def compare(
     print(f"see {path}")
 
 
+def _refuse_without_effect(
+    ablation: bool,
+    *,
+    of_matrix: dict[str, Any],
+    of_ablation: dict[str, Any],
+    settings: dict[str, Any],
+) -> None:
+    """Refuse what would be passed over."""
+    for name, value in (of_matrix if ablation else of_ablation).items():
+        if value is not None:
+            kind, other = ("ablation", "a matrix") if ablation else ("matrix", "an --ablation")
+            raise UserError(
+                f"--{name} is of {other} and has no effect on this {kind}: leave it out"
+            )
+    for key in ("scheme", "baseline"):
+        if key in settings:
+            raise UserError(
+                f"{key} = {settings[key]!r} has no effect, as every configuration has its own:"
+                " leave it out"
+            )
+
+
+def _seeds(first: int, count: int) -> list[int]:
+    if count < 1:
+        raise UserError(f"--seeds {count} must be at least 1")
+    return [first + i for i in range(count)]
+
+
 def _listed(text: str | None) -> list[str] | None:
-    return None if text is None else [each.strip() for each in text.split(",")]
+    """Return what commas part, each once."""
+    return None if text is None else list(dict.fromkeys(each.strip() for each in text.split(",")))
 
 
 def _matrix(
@@ -193,6 +238,7 @@ def _matrix(
     best_k: list[str],
     seeds: list[int],
     jobs: int | None,
+    force: bool,
 ) -> None:
     """Run a matrix, print it, and keep it."""
     from rich.console import Console
@@ -200,10 +246,8 @@ def _matrix(
     from ahasd.cli.progress import token_progress
     from ahasd.system.matrix import cells, lengths, page, record, tables
     from ahasd.system.matrix.run import run_matrix
-    from ahasd.system.results import check_place
+    from ahasd.system.results import check_file, check_place
 
-    if not seeds:
-        raise UserError("--seeds must be at least 1")
     if jobs is not None and jobs < 1:
         raise UserError(f"--jobs {jobs} must be at least 1")
     labels = cells.labels(configurations or cells.ABLATION)
@@ -214,29 +258,44 @@ def _matrix(
     chosen = pairs or list(cells.PAIRS)
     wanted = cells.cells(chosen, rules or cells.RULES, labels, seeds)
     check_place(folder)
+    asked = {
+        "run": config,
+        "settings": settings,
+        "pairs": chosen,
+        "rules": list(rules or cells.RULES),
+        "configurations": labels,
+        "best_k": searched,
+        "seeds": seeds,
+    }
+    check_file(folder / "matrix.json", asked, force=force)
     for cell in wanted:
         cells.resolved(cell, config, settings)  # refuses what is wrong before anything is shown
     began = time.perf_counter()
     seen = count()
-    with token_progress("cells", len(wanted)) as progress:
-        found = run_matrix(
-            wanted,
-            config,
-            settings,
-            folder,
-            jobs=jobs,
-            progress=lambda each: progress(next(seen) + 1),
-        )
-    matrix_s = time.perf_counter() - began
     fixed = []
-    if searched:
-        with token_progress("fixed lengths", len(chosen) * len(searched)) as progress:
-            fixed = lengths.search_all(
-                chosen, searched, seeds, config, settings, folder, jobs=jobs, progress=progress
+    try:
+        with token_progress("cells", len(wanted)) as progress:
+            found = run_matrix(
+                wanted,
+                config,
+                settings,
+                folder,
+                jobs=jobs,
+                progress=lambda each: progress(next(seen) + 1),
             )
+        matrix_s = time.perf_counter() - began
+        if searched:
+            with token_progress("fixed lengths", len(chosen) * len(searched)) as progress:
+                fixed = lengths.search_all(
+                    chosen, searched, seeds, config, settings, folder, jobs=jobs, progress=progress
+                )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"what was done is in {folder}/cells; the same command goes on"
+        ) from None
     tried = [cell for each in fixed for cell in each.cells]
     done = [*found, *tried]
-    record.write(folder, config, settings, done, fixed, time.perf_counter() - began)
+    record.write(folder, asked, config, settings, done, fixed, time.perf_counter() - began)
     shown, lines = page.shown(found, labels, fixed)
     Console().print(*shown, sep="\n")
     print("\n".join(lines))
@@ -249,6 +308,10 @@ def _matrix(
     if searched:
         more_s = time.perf_counter() - began - matrix_s
         print(tables.effort("fixed lengths", tried, more_s))
-    print(f"every run with a result is lossless; see {folder}/matrix.json and matrix.csv")
+    if len(seeds) > 1 and not tables.seeds_matter(found):
+        print("no result depends on the seed: nothing in these runs is drawn at random")
+    if len(failed) < len(done):
+        print("every run with a result is lossless")
+    print(f"see {folder}/matrix.json and matrix.csv")
     if failed:
         raise UserError(f"{len(failed)} of {len(done)} cells have no result")

@@ -118,7 +118,7 @@ def test_a_matrix_leaves_json_and_csv(tmp_path, found):
     made = [found("sync", 10.0), {**found("async", 1.0), "error": "why, though"}]
     del made[1]["metrics"], made[1]["lossless"]
     fixed = [Fixed(pair="a:b", configuration="sync", speeds={3: 6.5, 8: 5.25}, cells=[])]
-    record.write(tmp_path / "m", "test", {"workload.tokens": 9}, made, fixed, 1.5)
+    record.write(tmp_path / "m", {"seeds": [0]}, "test", {"workload.tokens": 9}, made, fixed, 1.5)
     told = json.loads((tmp_path / "m/matrix.json").read_text())
     assert told["schema"] == "ahasd-matrix/2"
     assert told["settings"] == {"workload.tokens": 9}

@@ -134,7 +134,33 @@ def test_a_broken_invariant_ends_its_cell_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(matrix, "simulate", simulate)
     found = run_matrix(wanted(("svip",), ("sync",)), BASE, SETTINGS, tmp_path, jobs=1)
     assert [each["error"] for each in found] == ["not lossless"]
-    assert len(list((tmp_path / "cells").iterdir())) == 1
+    assert not (tmp_path / "cells").exists()  # it may be mended next time
+
+
+def test_the_contents_of_named_files_are_part_of_a_cell(tmp_path):
+    rule, trace = tmp_path / "rule.py", tmp_path / "trace.npz"
+    settings = {**SETTINGS, "draft.path": str(rule), "draft.name": "Mine"}
+    (cell,) = wanted(("file",), ("sync",))
+    places = set()
+    for text in ("one", "two"):
+        rule.write_text(text)
+        places.add(matrix.cell_path(tmp_path, resolved(cell, BASE, settings)))
+        trace.write_text(text)
+        (plain,) = wanted(("svip",), ("sync",))
+        named = {**SETTINGS, "workload.trace": str(trace)}
+        places.add(matrix.cell_path(tmp_path, resolved(plain, BASE, named)))
+    assert len(places) == 4
+
+
+@pytest.mark.parametrize("damage", ['{"cell": {}, "met', "{}", "[]", ""])
+def test_a_damaged_cell_runs_anew(damage, tmp_path):
+    asked = wanted(("svip",), ("sync",))
+    first = run_matrix(asked, BASE, SETTINGS, tmp_path, jobs=1)
+    (kept,) = (tmp_path / "cells").iterdir()
+    kept.write_text(damage)
+    again = run_matrix(asked, BASE, SETTINGS, tmp_path, jobs=1)
+    assert results(again) == results(first)
+    assert not again[0]["timing"]["taken_over"]
 
 
 def test_what_may_be_otherwise_next_time_is_told_and_not_kept(tmp_path, monkeypatch):
