@@ -119,13 +119,34 @@ class Outcome:
     wall_s: dict[str, float] = field(default_factory=dict)
 
 
-def _longest_context(stream: TargetStream) -> int:
-    """Return the KV length after the last token of the longest sequence."""
-    longest = position = 0
+def _longest_context(stream: TargetStream) -> tuple[int, int]:
+    """Return the KV length after the last token of the longest sequence, and that position."""
+    longest = position = last = 0
     while position < stream.length:
         position = stream.segment_end(position)
-        longest = max(longest, stream.context(position - 1) + 1)
-    return longest
+        context = stream.context(position - 1) + 1
+        if context > longest:
+            longest, last = context, position - 1
+    return longest, last
+
+
+def _check_context(config: RunConfig, trace: Trace, stream: TargetStream) -> int:
+    """Return the longest context of a run, or say which request is too long for a model."""
+    context, last = _longest_context(stream)
+    for shape in (config.dlm, config.tlm):
+        if context > shape.max_context:
+            if config.workload.playback == "stream":  # all follow the prompt of the first
+                number, generated = 0, last + 1
+            else:
+                request = stream.request(last)
+                number, generated = request.number, stream.row(last) - request.first_row + 1
+            raise UserError(
+                f"{trace.source}: request {number} begins with a prompt of"
+                f" {context - generated:,} tokens (prompt_len) and the run adds {generated:,};"
+                f" {shape.name} was made for {shape.max_context:,} in all: shorten the prompt,"
+                " generate fewer tokens (--tokens), or choose another model"
+            )
+    return context
 
 
 def prepare(
@@ -147,7 +168,7 @@ def prepare(
     """
     trace = open_trace(config.workload.trace, seed=config.seed)
     stream = TargetStream(trace, config.workload.tokens, config.workload.playback)
-    context = _longest_context(stream)
+    context = _check_context(config, trace, stream)
     platform = config.platform
     models = config.dlm, config.tlm
     if config.scheme.startswith("gpu"):
@@ -413,7 +434,7 @@ def _check_aau(config: RunConfig, stream: TargetStream, ranks: RankMap) -> tuple
     unit = AttentionUnit(make_engine("aau", params, config.backend.aau), params)
     shapes = {"draft": config.dlm, "target": config.tlm}
     counts = {"draft": ranks.draft_ranks, "target": ranks.target.ranks}
-    return tuple(check(unit, shapes, _longest_context(stream), counts, config.seed))
+    return tuple(check(unit, shapes, _longest_context(stream)[0], counts, config.seed))
 
 
 def asserted(trace: Trace) -> Literal["tokens", "positions"]:

@@ -78,10 +78,11 @@ def check_request_lists(source: str, header: Mapping[str, Any], requests: int) -
     """
     lengths = _check_list(source, header, "prompt_len", requests)
     for number, value in enumerate(lengths):
-        if type(value) is not int or value < 0:
+        if type(value) is not int or value < 1:
             raise UserError(
-                f"{source}: prompt_len must hold non-negative integers, but request {number} has "
-                f"{reprlib.repr(value)}; write the prompt's number of tokens"
+                f"{source}: prompt_len must hold integers of at least 1, but request {number} has "
+                f"{reprlib.repr(value)}; write the prompt's number of tokens, that of its beginning"
+                " included"
             )
     for number, value in enumerate(_check_list(source, header, "category", requests)):
         if not isinstance(value, str):

@@ -35,7 +35,7 @@ class Size:
     k_max : int
         Steps of a rollout, 1..255. Look-ahead beyond a wrong token is exact that far.
     prompt_len : int
-        Prompt tokens of each request, not negative.
+        Prompt tokens of each request, at least 1.
 
     Raises
     ------
@@ -49,7 +49,7 @@ class Size:
     prompt_len: int = 128
 
     def __post_init__(self) -> None:
-        for name, low in (("requests", 1), ("tokens", 1), ("k_max", 1), ("prompt_len", 0)):
+        for name, low in (("requests", 1), ("tokens", 1), ("k_max", 1), ("prompt_len", 1)):
             if getattr(self, name) < low:
                 raise UserError(f"{name} must be at least {low}, not {getattr(self, name)}")
         if self.k_max > K_MAX_LIMIT:

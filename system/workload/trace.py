@@ -38,7 +38,7 @@ class Request:
     length : int
         Target tokens, and so rows; at least 1.
     prompt_len : int or None
-        Prompt tokens, None where the header does not say.
+        Prompt tokens, at least 1; None where the header does not say.
     category : str or None
         Kind of prompt, None where the header does not say.
     """

@@ -80,11 +80,6 @@ def test_a_prompt_of_unknown_length_counts_as_128_tokens(long_trace):
     assert TargetStream(long_trace, 16, "requests").context(9) == 129
 
 
-def test_a_prompt_of_no_tokens_is_not_an_unknown_one(build_trace):
-    trace = build_trace([([1], [[1]])], prompt_len=[0])
-    assert TargetStream(trace, 2, "stream").context(1) == 1
-
-
 def test_a_chain_on_path_uses_the_first_step_of_each_row(long_trace):
     drafts, chain = _drafted(TargetStream(long_trace, 8, "stream"), 0, 2)
     assert _tokens(drafts) == [1, 2]

@@ -255,7 +255,7 @@ def test_presets_say_what_they_rest_on(name):
         ({"tokens": -1}, "tokens must be at least 1, not -1"),
         ({"k_max": 0}, "k_max must be at least 1, not 0"),
         ({"k_max": 256}, "k_max must be at most 255, not 256"),
-        ({"prompt_len": -1}, "prompt_len must be at least 0, not -1"),
+        ({"prompt_len": 0}, "prompt_len must be at least 1, not 0"),
         ({"requests": 10**6}, "more than 16777216 entries; ask for less"),
     ],
 )

@@ -88,8 +88,15 @@ BROKEN_HEADERS = {
     "negative prompt_len": (
         lambda h: h.update(prompt_len=[1, -5, *[1] * 10]),
         (
-            "prompt_len must hold non-negative integers, but request 1 has -5; "
-            "write the prompt's number of tokens"
+            "prompt_len must hold integers of at least 1, but request 1 has -5; "
+            "write the prompt's number of tokens, that of its beginning included"
+        ),
+    ),
+    "empty prompt": (
+        lambda h: h.update(prompt_len=[*[1] * 11, 0]),
+        (
+            "prompt_len must hold integers of at least 1, but request 11 has 0; "
+            "write the prompt's number of tokens, that of its beginning included"
         ),
     ),
     "category": (
