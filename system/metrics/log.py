@@ -27,9 +27,10 @@ class RunLog:
     batches
         Finished batches by what ended them and by their number of draft tokens.
     policy
-        Values that the drafting rule adapts, by name, after every verdict that it learnt.
+        Values that the drafting rule adapts, by name, after every verdict that it learnt; a value
+        that the rule did not tell then is in no list.
     policy_request
-        The request of each of these verdicts.
+        The request of each of these values.
     """
 
     request: list[int] = field(default_factory=list)
@@ -40,7 +41,7 @@ class RunLog:
     generated: Counter[int] = field(default_factory=Counter)
     batches: Counter[tuple[End, int]] = field(default_factory=Counter)
     policy: dict[str, list[float]] = field(default_factory=dict)
-    policy_request: list[int] = field(default_factory=list)
+    policy_request: dict[str, list[int]] = field(default_factory=dict)
 
     def count_pass(
         self, request: int, *, drafted: int, accepted: int, emitted: int, end_ps: int
@@ -53,8 +54,7 @@ class RunLog:
         self.end_ps.append(end_ps)
 
     def note_policy(self, request: int, values: Mapping[str, float]) -> None:
-        """Add what a rule adapts, after a verdict; always of the same rule."""
-        if values:
-            self.policy_request.append(request)
-            for name, value in values.items():
-                self.policy.setdefault(name, []).append(value)
+        """Add what a rule adapts, after a verdict; the names of a user's rule may vary."""
+        for name, value in values.items():
+            self.policy_request.setdefault(name, []).append(request)
+            self.policy.setdefault(name, []).append(value)

@@ -87,6 +87,6 @@ def _policy(log: RunLog) -> dict[int, dict[str, list[float]]]:
     """Return what the rule adapted by request."""
     found: dict[int, dict[str, list[float]]] = {}
     for name, values in log.policy.items():
-        for request, value in zip(log.policy_request, values, strict=True):
+        for request, value in zip(log.policy_request[name], values, strict=True):
             found.setdefault(request, {}).setdefault(name, []).append(value)
     return found

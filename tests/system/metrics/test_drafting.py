@@ -14,7 +14,7 @@ def test_lengths_ends_and_the_course_of_what_is_adapted():
     for request, value in ((0, 0.5), (0, 0.25), (1, 0.75)):
         log.note_policy(request, {"lambda": value})
     log.note_policy(1, {})
-    assert log.policy_request == [0, 0, 1]
+    assert log.policy_request == {"lambda": [0, 0, 1]}
     assert drafting(log, 4) == {
         "batches": 8,
         "mean_length_tokens": 23 / 8,

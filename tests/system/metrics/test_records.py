@@ -209,3 +209,44 @@ def test_a_record_names_its_request_of_the_trace_which_may_be_played_again():
     ]
     assert [record["category"] for record in found[:12]] == [each.category for each in requests]
     assert found[12]["category"] == found[0]["category"] is not None
+
+
+def test_a_user_s_rule_may_tell_other_names_after_every_verdict(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from ahasd.system.drafting.base import DraftingRule\n"
+        "class Own(DraftingRule):\n"
+        "    verdicts = 0\n"
+        "    def trips(self, index, token):\n"
+        "        return False\n"
+        "    def feedback(self, judged):\n"
+        "        self.verdicts += 1\n"
+        "    def adapted(self):\n"
+        "        now = self.verdicts\n"
+        "        return {} if now % 3 == 0 else {f'name {now % 3}': now, 'often': now}\n"
+    )
+    told, found = played(
+        scheme="sync",
+        draft__rule="file",
+        draft__path=str(path),
+        draft__name="Own",
+        workload__playback="requests",
+    )
+    assert len(found) > 1
+    values = {"name 1": [], "name 2": [], "often": []}
+    verdict = 0
+    for record in found:
+        # In `sync` every step with drafts has a verdict.
+        verdicts = range(verdict + 1, verdict + 1 + sum(d > 0 for d in record["per_step_drafted"]))
+        verdict = verdicts.stop - 1
+        expected = {
+            "name 1": [i for i in verdicts if i % 3 == 1],
+            "name 2": [i for i in verdicts if i % 3 == 2],
+            "often": [i for i in verdicts if i % 3],
+        }
+        for name, kept in values.items():
+            assert record["policy"].get(name, []) == expected[name]
+            kept += expected[name]
+    for name, kept in values.items():
+        course = told["drafting"]["policy"][name]
+        assert (course["first"], course["last"]) == (kept[0], kept[-1])
