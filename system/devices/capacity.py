@@ -154,19 +154,19 @@ class RankMap:
         return ""
 
     def as_table(self) -> str:
-        """Return the map as a Markdown table, fit or not. Sizes in GB = 1e9 bytes."""
+        """Return the map as a Markdown table, fit or not. Units are decimal."""
         capacity = self.rank_capacity_bytes
         rows = [
             (
                 f"{share.model} ({role})",
                 str(share.ranks),
                 f"0x{share.mask:04X}",
-                f"{share.weight_bytes / 1e9:.2f}",
-                f"{share.kv_bytes / 1e9:.2f}",
-                f"{share.bytes_per_rank / 1e9:.2f}",
-                f"{capacity / 1e9:.2f}",
-                f"{share.spilled_bytes / 1e9:.2f}",
-                f"{share.missing_bytes(capacity) / 1e9:.2f}",
+                size_text(share.weight_bytes),
+                size_text(share.kv_bytes),
+                size_text(share.bytes_per_rank),
+                size_text(capacity),
+                size_text(share.spilled_bytes),
+                size_text(share.missing_bytes(capacity)),
             )
             for role, share in (("draft", self.draft), ("target", self.target))
         ]
@@ -174,12 +174,12 @@ class RankMap:
             "model",
             "ranks",
             "mask",
-            "weights GB",
-            "KV GB",
-            "per rank GB",
-            "rank holds GB",
-            "offloaded GB",
-            "missing GB",
+            "weights",
+            "KV",
+            "per rank",
+            "rank holds",
+            "offloaded",
+            "missing",
         )
         return markdown_table(header, rows)
 

@@ -74,16 +74,16 @@ class MemoryFit:
         raise error
 
     def as_table(self) -> str:
-        """Return the models and what they need as a Markdown table. Sizes in GB = 1e9 bytes."""
+        """Return the models and what they need as a Markdown table. Units are decimal."""
         rows = [
             (
                 share.model,
-                f"{share.weight_bytes / 1e9:.2f}",
-                f"{share.kv_bytes / 1e9:.2f}",
-                f"{share.total_bytes / 1e9:.2f}",
+                size_text(share.weight_bytes),
+                size_text(share.kv_bytes),
+                size_text(share.total_bytes),
             )
             for share in self.shares
         ]
-        rows.append((f"{self.device} holds", "", "", f"{self.usable_bytes / 1e9:.2f}"))
-        rows.append(("missing", "", "", f"{self.missing_bytes / 1e9:.2f}"))
-        return markdown_table(("model", "weights GB", "KV GB", "total GB"), rows)
+        rows.append((f"{self.device} holds", "", "", size_text(self.usable_bytes)))
+        rows.append(("missing", "", "", size_text(self.missing_bytes)))
+        return markdown_table(("model", "weights", "KV", "total"), rows)

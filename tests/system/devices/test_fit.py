@@ -41,9 +41,12 @@ def test_the_llama2_pair_does_not_and_the_error_holds_the_table():
     )
     assert "\n" not in str(caught.value)
     assert caught.value.__notes__ == [found.as_table()]
-    assert [line.split()[1:8:2] for line in found.as_table().splitlines()[2:4]] == [
-        ["llama2-7b", "6.74", "0.54", "7.28"],
-        ["llama2-13b", "13.02", "0.84", "13.85"],
+    assert [
+        [cell.strip() for cell in line.split("|")[1:5]]
+        for line in found.as_table().splitlines()[2:4]
+    ] == [
+        ["llama2-7b", "6.738 GB", "536.9 MB", "7.275 GB"],
+        ["llama2-13b", "13.02 GB", "838.9 MB", "13.85 GB"],
     ]
 
 
