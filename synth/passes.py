@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ahasd import UserError
+from ahasd import UserError, install_hint
 from ahasd.gen.yosys import YosysError
 
 RUN = """
@@ -32,7 +32,7 @@ def tools() -> dict[str, str]:
         return {name: version(name) for name in ("amaranth", "pyosys")}
     except PackageNotFoundError:
         raise UserError(
-            "synthesis needs pyosys, which is missing; pip install 'ahasd[synth]'"
+            f"synthesis needs pyosys, which is missing: {install_hint('synth')}"
         ) from None
 
 

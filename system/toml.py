@@ -209,15 +209,21 @@ def _told(model_cls: type[BaseModel], faults: list[ErrorDetails]) -> tuple[str, 
                 return f"unknown key {key}; did you mean {nearest}?", 1
             return f"unknown key {key}; known here: {', '.join(fields)}", 1
         case "missing":
-            missing = [
-                ".".join(_place(model_cls, each["loc"])[0])
-                for each in faults
-                if each["type"] == "missing"
+            missing: dict[str, FieldInfo | None] = {}
+            for each in faults:
+                if each["type"] == "missing":
+                    place, known = _place(model_cls, each["loc"])
+                    missing[".".join(place)] = known.get(place[-1])
+            given = [
+                f"--set {name}={each.examples[0]}"
+                for name, each in missing.items()
+                if each and each.examples
             ]
+            example = f"; e.g. {' '.join(given)}" if given else ""
             if len(missing) > 1:
-                return f"missing keys {', '.join(missing)}", len(missing)
+                return f"missing keys {', '.join(missing)}{example}", len(missing)
             meaning = f" ({field.description})" if field and field.description else ""
-            return f"missing key {key}{meaning}", 1
+            return f"missing key {key}{meaning}{example}", 1
         case "value_error":
             rule = str(fault.get("ctx", {}).get("error", fault["msg"]))
             return f"{key}: {rule}" if key else rule, 1
@@ -225,7 +231,7 @@ def _told(model_cls: type[BaseModel], faults: list[ErrorDetails]) -> tuple[str, 
             return f"{key} = {reprlib.repr(fault['input'])}: must be a table", 1
         case "union_tag_invalid" | "union_tag_not_found":
             # A table that comes in several kinds, told apart by one of its keys.
-            context = fault["ctx"]
+            context = fault.get("ctx", {})
             place = f"{key}.{context['discriminator'].strip(chr(39))}"
             given = f"{place} = {context['tag']!r}" if "tag" in context else f"missing key {place}"
             kinds = ", ".join(_tags(field)) if field else ""

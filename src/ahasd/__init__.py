@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """AHASD: hardware generator and system simulator for speculative decoding in memory."""
 
+import shlex
+import sys
 from importlib.metadata import version
 
 __version__ = version("ahasd")
@@ -13,3 +15,9 @@ class UserError(Exception):
     and exits with code 2; nothing else is caught there, so that a fault of ours still shows its
     traceback.
     """
+
+
+def install_hint(extra: str = "") -> str:
+    """Return the command, to be given in the checkout, that installs the package with an extra."""
+    what = f"'.[{extra}]'" if extra else "."
+    return f"{shlex.quote(sys.executable)} -m pip install -e {what}"

@@ -197,8 +197,10 @@ class FileOptions(RuleOptions):
     """Options of a user's own rule; see `load_rule`."""
 
     rule: Literal["file"] = "file"
-    path: str = Field(min_length=1, description="Python file that holds the rule")
-    name: str = Field(min_length=1, description="class or function in it")
+    path: str = Field(
+        min_length=1, description="Python file that holds the rule", examples=["margin.py"]
+    )
+    name: str = Field(min_length=1, description="class or function in it", examples=["Margin"])
 
     def build_rule(self, seed: int = 0) -> FileRule:
         """Return the rule, in its first state; see the base class for errors."""

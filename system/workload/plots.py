@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ahasd import UserError
+from ahasd import UserError, install_hint
 from ahasd.system.workload.summary import ENTROPY_EDGES_NATS, Summary
 from ahasd.system.workload.trace import Trace
 
@@ -26,7 +26,7 @@ def write_plot(trace: Trace, summary: Summary, path: Path) -> None:
         Matplotlib is missing, or the file cannot be written.
     """
     if find_spec("matplotlib") is None:
-        raise UserError("plots need matplotlib: pip install 'ahasd[plot]'")
+        raise UserError(f"plots need matplotlib, which is missing: {install_hint('plot')}")
     if path.suffix not in FORMATS:
         raise UserError(f"{path}: a plot's name must end in {' or '.join(FORMATS)}")
     # Here: matplotlib takes as long to load as all the rest, and need not be there.

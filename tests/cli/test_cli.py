@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
@@ -219,6 +221,43 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "MISSING C++ compiler, for the rtl backend: no C++ compiler found" in told
     assert "apt-get install g++" in told
+
+
+def test_doctor_tells_of_every_extra_in_one_form(capsys, monkeypatch):
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("ahasd.cli.doctor.version", missing)
+    monkeypatch.setattr(sys, "executable", "/my tools/python")
+    assert main(["doctor"]) == 1
+    told = capsys.readouterr().out
+    assert "MISSING amaranth: '/my tools/python' -m pip install -e .\n" in told
+    for package, extra in (
+        ("cocotb, for benches", "sim"),
+        ("pyosys, for synthesis and proofs", "synth"),
+        ("matplotlib, for plots", "plot"),
+        ("systemrdl-compiler, to export the register map", "registers"),
+        ("pytest, for tests", "dev"),
+    ):
+        assert f"MISSING {package}: '/my tools/python' -m pip install -e '.[{extra}]'\n" in told
+
+
+def test_nobody_words_the_hint_anew():
+    root = Path(__file__).parents[2]
+    folders = [root / name for name in ("src", "gen", "rtl", "sim", "synth", "system", "tb")]
+    found = [path for each in folders for path in each.rglob("*.py")]
+    assert [path.name for path in found if "pip install" in path.read_text()] == ["__init__.py"]
+
+
+def test_keys_that_a_rule_file_needs_are_told_with_an_example(capsys):
+    assert main(["run", "--rule", "file"]) == 2
+    assert capsys.readouterr().err == (
+        "error: run default: missing keys draft.path, draft.name;"
+        " e.g. --set draft.path=margin.py --set draft.name=Margin\n"
+    )
+    assert main(["run", "--rule", "file", "--set", "draft.path=a.py"]) == 2
+    told = capsys.readouterr().err
+    assert told.endswith("draft.name (class or function in it); e.g. --set draft.name=Margin\n")
 
 
 def test_every_configuration_key_is_listed_with_its_meaning(capsys):

@@ -105,7 +105,7 @@ def test_without_the_exporters_the_user_is_told_what_to_install(tmp_path, capsys
     monkeypatch.setitem(sys.modules, "systemrdl", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     app(["gen", "host", "--out", str(tmp_path)], result_action="return_value")
-    assert "pip install 'ahasd[registers]'" in capsys.readouterr().out
+    assert "-m pip install -e '.[registers]'" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "ahasd.rdl",
         "ahasd_host.json",

