@@ -52,7 +52,11 @@ def open_trace(name: str, *, seed: int = 0, size: Size | None = None) -> Trace:
     kind, _, argument = name.partition(":")
     if kind == "ngram":
         return ngram_trace(argument, seed=seed, size=size or NGRAM_SIZE, source=name)
-    recipe = _RECIPES[kind](name, argument)
+    make, example = _RECIPES[kind]
+    try:
+        recipe = make(argument)
+    except UserError as fault:
+        raise UserError(f"{name}: {fault}; e.g. {example}") from fault
     made = size or Size()
     header = {
         "provenance": f"ahasd trace synth {name} --seed {seed}",
@@ -84,18 +88,18 @@ class _Recipe:
     header: dict[str, Any] = field(default_factory=dict)
 
 
-def _synthetic(name: str, argument: str) -> _Recipe:
+def _synthetic(argument: str) -> _Recipe:
     if "/" in argument:
         parts = argument.split("/")
         if len(parts) != 3:
-            raise UserError(f"{name}: three parameters are needed, PI0/M/KAPPA, not {len(parts)}")
-        model = EntropyModel(*(_number(name, part) for part in parts))
+            raise UserError(f"three parameters are needed, PI0/M/KAPPA, not {len(parts)}")
+        model = EntropyModel(*(_number(part) for part in parts))
         return _Recipe(
             model=model, acceptance=ByEntropy(model), evidence="parameters were asked for"
         )
     label, at, alpha = argument.partition("@")
     chosen = preset(label)
-    model = chosen.with_alpha(_number(name, alpha)) if at else chosen.model
+    model = chosen.with_alpha(_number(alpha)) if at else chosen.model
     return _Recipe(
         model=model,
         acceptance=ByEntropy(model),
@@ -109,34 +113,38 @@ def _synthetic(name: str, argument: str) -> _Recipe:
     )
 
 
-def _independent(name: str, argument: str) -> _Recipe:
-    acceptance = Independent(_number(name, argument))
+def _independent(argument: str) -> _Recipe:
+    acceptance = Independent(_number(argument))
     return _Recipe(model=preset("chat").model, acceptance=acceptance, evidence=_NO_SIGNAL)
 
 
-def _mixed(name: str, argument: str) -> _Recipe:
+def _mixed(argument: str) -> _Recipe:
     parts = argument.split("/")
     if len(parts) != 4:
-        raise UserError(
-            f"{name}: four parameters are needed, EASY/HARD/TOKENS/TOKENS, not {len(parts)}"
-        )
-    acceptance = Mixed(*(_number(name, part) for part in parts))
+        raise UserError(f"four parameters are needed, EASY/HARD/TOKENS/TOKENS, not {len(parts)}")
+    acceptance = Mixed(*(_number(part) for part in parts))
     return _Recipe(model=preset("chat").model, acceptance=acceptance, evidence=_NO_SIGNAL)
 
 
-def _fixed_length(name: str, argument: str) -> _Recipe:
-    acceptance = FixedLength(_number(name, argument))
+def _fixed_length(argument: str) -> _Recipe:
+    acceptance = FixedLength(_number(argument))
     return _Recipe(model=preset("chat").model, acceptance=acceptance, evidence=_NO_SIGNAL)
 
 
-_RECIPES = {"synthetic": _synthetic, "iid": _independent, "mix": _mixed, "length": _fixed_length}
+_RECIPES = {
+    "synthetic": (_synthetic, "synthetic:chat@0.8"),
+    "iid": (_independent, "iid:0.8"),
+    "mix": (_mixed, "mix:0.9/0.5/20/10"),
+    "length": (_fixed_length, "length:3.2"),
+}
+"""By kind: what makes the recipe of the words behind the colon, and a name that is right."""
 
 
-def _number(name: str, text: str) -> float:
+def _number(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise UserError(f"{name}: {text!r} is no number; write it like 0.8")
+        raise UserError(f"{text!r} is no number")
     return number

@@ -135,7 +135,9 @@ def test_a_pair_that_never_or_always_agrees_is_drawn(alpha):
 def test_without_matplotlib_one_line_says_how_to_get_it(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["trace", "plot", "smollm2-rtn4"]) == 2
-    assert capsys.readouterr().err == ("error: plots need matplotlib: pip install 'ahasd[plot]'\n")
+    told = capsys.readouterr().err
+    assert told.startswith("error: plots need matplotlib, which is missing: ")
+    assert told.endswith(" -m pip install -e '.[plot]'\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -174,12 +176,28 @@ def test_validate_accepts_what_is_valid(capsys):
     assert capsys.readouterr().out == "good.npz: valid, 781 rows\n"
 
 
+@pytest.mark.parametrize("source", ["iid:0.8", "length:3.2", "synthetic:chat"])
+def test_validate_makes_what_is_made_on_the_spot(capsys, source):
+    assert main(["trace", "validate", source, "--seed", "1"]) == 0
+    assert capsys.readouterr().out == f"{source}: valid, 4096 rows\n"  # 16 requests of 256 tokens
+
+
+@pytest.mark.parametrize(("out", "file"), [("a", "a.npz"), ("a.b", "a.b.npz"), ("c.npz", "c.npz")])
+def test_a_written_trace_is_called_npz(capsys, tmp_path, out, file):
+    assert main(["trace", "synth", "iid:0.8", *SMALL, "--out", out]) == 0
+    assert capsys.readouterr().out.startswith(f"{file}: 2 requests")
+    assert [path.name for path in tmp_path.iterdir()] == [file]
+    assert main(["trace", "synth", "iid:0.8", *SMALL, "--out", out]) == 2
+    assert f"{file} is there already" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["info", "nowhere.npz"], "there is no such file and no packaged trace of that name"),
         (["info", "synthetic:chatt"], "there is no preset 'chatt'"),
-        (["info", "iid:2"], "acceptance must lie in 0..1"),
+        (["info", "iid:2"], "error: iid:2: acceptance must lie in 0..1, not 2.0; e.g. iid:0.8"),
+        (["validate", "iid:2"], "error: iid:2: acceptance must lie in 0..1"),
         (["info", "iid:0.5", "--seed", "-1"], "seed must not be negative"),
         (["info"], "source"),
         (["validate", "nowhere.npz"], "there is no such file"),

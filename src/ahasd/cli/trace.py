@@ -80,7 +80,7 @@ def info(
 
 
 @trace.command
-def validate(source: str, /) -> int:
+def validate(source: str, /, *, seed: Whole = 0) -> int:
     """Check a trace against every rule of its schema; one line for each that is broken.
 
     Exit code 2 if any is broken.
@@ -88,15 +88,22 @@ def validate(source: str, /) -> int:
     For example:
 
     - `ahasd trace validate my/pair.npz`
+    - `ahasd trace validate iid:0.8`
 
     Parameters
     ----------
     source
-        The path of an .npz file, or a packaged trace.
+        As for `ahasd trace info`.
+    seed
+        Of a trace that is made on the spot.
     """
+    from ahasd.system.workload.source import is_made, open_trace
     from ahasd.system.workload.trace import read_parts
     from ahasd.system.workload.validate import problems
 
+    if is_made(source):  # whoever makes a trace checks it; the first broken rule is raised
+        print(f"{source}: valid, {open_trace(source, seed=seed).rows} rows")
+        return 0
     header, columns = read_parts(source)
     found = list(problems(source, header, columns))
     for problem in found:
@@ -151,7 +158,7 @@ def synth(
     prompt_len
         Prompt tokens of each; 128 by default.
     out
-        File to write; SOURCE.npz by default.
+        File to write, SOURCE.npz by default; .npz is added to another name.
     force
         Replace the file.
     """
@@ -214,7 +221,7 @@ def ngram(
     prompt_len
         Prompt tokens of each; 128 by default.
     out
-        File to write; ngram-COUPLING.npz by default.
+        File to write, ngram-COUPLING.npz by default; .npz is added to another name.
     force
         Replace the file.
     """
@@ -284,6 +291,8 @@ def _write(name: str, seed: int, size: "Size", out: Path | None, *, force: bool)
     from ahasd.system.workload.trace import save_trace
 
     path = out or Path(re.sub(r"[^A-Za-z0-9.@]+", "-", name) + ".npz")
+    if path.suffix != ".npz":
+        path = path.with_name(f"{path.name}.npz")
     _check_new(path, force=force)
     made = open_trace(name, seed=seed, size=size)
     save_trace(made, path)

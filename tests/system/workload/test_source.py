@@ -65,7 +65,7 @@ def test_another_acceptance_moves_the_mean_entropy_only():
     [
         ("synthetic:", "there is no preset ''; choose from chat, code, maths, "),
         ("synthetic:chatt", "there is no preset 'chatt'"),
-        ("synthetic:chat@", "synthetic:chat@: '' is no number; write it like 0.8"),
+        ("synthetic:chat@", "synthetic:chat@: '' is no number; e.g. synthetic:chat@0.8"),
         ("synthetic:chat@much", "'much' is no number"),
         ("synthetic:chat@0.1", "acceptance 0.1 needs to lie between the share of certain tokens"),
         ("synthetic:chat@1.5", "acceptance 1.5 needs to lie between"),
@@ -75,18 +75,29 @@ def test_another_acceptance_moves_the_mean_entropy_only():
         ("iid:", "iid:: '' is no number"),
         ("iid:nan", "'nan' is no number"),
         ("iid:inf", "'inf' is no number"),
-        ("iid:1.2", "acceptance must lie in 0..1, not 1.2"),
+        ("iid:1.2", "iid:1.2: acceptance must lie in 0..1, not 1.2; e.g. iid:0.8"),
         ("mix:0.9/0.5", "four parameters are needed, EASY/HARD/TOKENS/TOKENS, not 2"),
         ("mix:0.9/x/12/4", "'x' is no number"),
-        ("mix:1.1/0.5/12/4", "acceptance must lie in 0..1, not 1.1"),
+        ("mix:1.1/0.5/12/4", "mix:1.1/0.5/12/4: acceptance must lie in 0..1, not 1.1"),
         ("mix:0.9/-0.5/12/4", "acceptance must lie in 0..1, not -0.5"),
         ("mix:0.9/0.5/0.5/4", "a stretch has at least 1 token in the mean, not 0.5"),
-        ("length:0.5", "acceptance length must lie in 1..256, not 0.5; it counts the bonus"),
+        (
+            "length:0.5",
+            "length:0.5: acceptance length must lie in 1..256, not 0.5; it counts the bonus token",
+        ),
     ],
 )
 def test_a_name_that_means_nothing_is_refused(name, told):
     with pytest.raises(UserError, match=re.escape(told)):
         open_trace(name, size=SMALL)
+
+
+@pytest.mark.parametrize("kind", ["synthetic", "iid", "mix", "length"])
+def test_the_example_in_a_message_is_right(kind):
+    with pytest.raises(UserError, match=rf"; e\.g\. {kind}:") as refused:
+        open_trace(f"{kind}:no", size=SMALL)
+    example = str(refused.value).rpartition("e.g. ")[2]
+    assert open_trace(example, size=SMALL).source == example
 
 
 def test_a_negative_seed_is_refused():
