@@ -59,7 +59,7 @@ def area_table(rows: Sequence[dict[str, Any]]) -> TextTable:
 def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     """Return a line for each unit: its gates with memories as flip-flops and with macros, its area.
 
-    The area is that with macros, where such a row is recorded.
+    The area is that with macros; where no such row is recorded, that with flip-flops, marked.
     """
     by_unit: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
@@ -72,13 +72,17 @@ def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
         if row is None:
             continue
         paper = PAPER_MM2.get(unit)
+        kind = "" if macros else " (flip-flops)"
         bits = f" + {row['macro_bits']:,} bits" if row["macro_bits"] else ""
         shown.append(
             (
                 f"`{unit}`",
                 "-" if flops is None else f"{flops['ge'] / 1000:.2f}",
                 "-" if macros is None else f"{macros['ge'] / 1000:.2f}{bits}",
-                *(span(*row["silicon_mm2"][conversion], digits=4) for conversion in CONVERSIONS),
+                *(
+                    span(*row["silicon_mm2"][conversion], digits=4) + kind
+                    for conversion in CONVERSIONS
+                ),
                 "-" if paper is None else f"{paper:.2f}",
             )
         )
@@ -86,7 +90,7 @@ def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
         "unit",
         "kGE, memories as flip-flops",
         "kGE, with latch arrays and macros",
-        *(f"mm2, {how}" for how in CONVERSIONS.values()),
+        *(f"mm2 of the latter, {how}" for how in CONVERSIONS.values()),
         "mm2, `paper`",
     )
     return TextTable("Area", header, shown)

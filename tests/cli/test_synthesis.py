@@ -21,9 +21,9 @@ def place(tmp_path, monkeypatch):
 def test_area_shows_units_and_keeps_rows_with_their_origin(place, capsys):
     assert main(["area", "gtsu", "draftctl", "--config", "test", "--parts"]) == 0
     shown = capsys.readouterr().out
-    for word in ("gtsu", "draftctl", "draft_queue", "kGE", "Parts of gtsu", "see synth/results"):
+    for word in ("gtsu", "draftctl", "draft_queue", "kGE", "Parts of gtsu", "see runs/synth/"):
         assert word in shown
-    path = place / "synth" / "results" / "area-test-ge.json"
+    path = place / "runs" / "synth" / "area-test-ge.json"
     before = json.loads(path.read_text())
     assert [row["unit"] for row in before["rows"]] == ["draftctl", "gtsu"]
 
@@ -81,7 +81,7 @@ def test_what_a_user_can_mend_is_one_line(place, capsys, arguments, said):
 
 
 def test_a_record_of_something_else_is_not_replaced(place, capsys):
-    path = place / "synth" / "results" / "area-test-ge.json"
+    path = place / "runs" / "synth" / "area-test-ge.json"
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     assert main(["area", "draftctl", "--config", "test"]) == 2
@@ -96,5 +96,5 @@ def test_timing_shows_paths_and_keeps_rows(place, capsys):
     shown = capsys.readouterr().out
     for word in ("Timing", "Longest paths", "ABC", "pim", "No wires"):
         assert word in shown
-    told = json.loads((place / "synth" / "results" / "timing-test-osu018.json").read_text())
+    told = json.loads((place / "runs" / "synth" / "timing-test-osu018.json").read_text())
     assert [row["unit"] for row in told["rows"]] == ["draftctl"]

@@ -89,6 +89,19 @@ def test_a_unit_of_twice_the_size_is_seen_by_the_record_and_by_the_tables(double
         assert table([before]).rows != table([after]).rows
 
 
+def test_the_summary_says_of_which_memories_its_areas_are():
+    row = area("gtsu", "test", load())
+    macros = area("gtsu", "test", load(), memories="macros")
+    both = summary_table([row, macros])
+    assert both.header[2:4] == (
+        "kGE, with latch arrays and macros",
+        "mm2 of the latter, 28 nm logic, placed",
+    )
+    assert both.rows[0][3].split("-")[0] == f"{macros['silicon_mm2']['logic'][0]:.4f}"
+    assert "flip-flops" not in both.rows[0][3]
+    assert summary_table([row]).rows[0][3].endswith(" (flip-flops)")
+
+
 def whole(ge: float) -> list[dict]:
     """Return the row of a top of so many gates."""
     row = area("draftctl", "test", load())

@@ -21,7 +21,7 @@ def area(
     parts: Annotated[bool, Parameter(negative=())] = False,
     blocks: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
-    out: Path = Path("synth/results"),
+    out: Path = Path("runs/synth"),
     no_cache: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Synthesise hardware units and show their area, in gates, as 28 nm logic and of DRAM dies.
@@ -58,7 +58,7 @@ def area(
     set_
         A parameter, as key=value; may be given several times.
     out
-        Folder of the records.
+        Folder of the records; synth/results, in a checkout, refreshes those that docs show.
     no_cache
         Map everything anew.
     """

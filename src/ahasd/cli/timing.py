@@ -16,7 +16,7 @@ def timing(
     liberty: Annotated[list[Path] | None, Parameter(negative=())] = None,
     memories: Literal["flops", "latches", "macros"] = "flops",
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
-    out: Path = Path("synth/results"),
+    out: Path = Path("runs/synth"),
     no_cache: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Synthesise hardware units and show their longest path against their clock.
@@ -46,7 +46,7 @@ def timing(
     set_
         A parameter, as key=value; may be given several times.
     out
-        Folder of the records.
+        Folder of the records; synth/results, in a checkout, refreshes those that docs show.
     no_cache
         Map everything anew.
     """
