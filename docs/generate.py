@@ -48,6 +48,7 @@ from ahasd.system.numerics.effect import effect_table
 from ahasd.system.numerics.primitive_plot import errors_svg
 from ahasd.system.numerics.primitive_tables import TABLES as NUMERICS_TABLES
 from ahasd.system.reference import key_table
+from ahasd.system.report import devices
 from ahasd.system.report import table as run_table
 from ahasd.system.results import document, provenance
 from ahasd.system.schemes.names import SCHEMES, Scheme
@@ -113,6 +114,7 @@ def schemes() -> str:
                 f"{found['mean_acceptance_length_tokens']:.2f}",
                 f"{found['drafted_per_token']:.2f}" if "pim" in found else "-",
                 f"{found['flushed_per_token']:.2f}" if "pim" in found else "-",
+                devices(scheme),
                 f"{found['npu']['busy']:.1%}",
                 f"{found['pim']['busy']:.1%}" if "pim" in found else "-",
             )
@@ -123,8 +125,9 @@ def schemes() -> str:
         "tokens/pass",
         "drafted/token",
         "flushed/token",
-        "NPU busy",
-        "PIM busy",
+        "verifier / drafter",
+        "verifier busy",
+        "drafter busy",
     )
     return markdown_table(header, rows)
 

@@ -115,7 +115,7 @@ def run(
     from ahasd.system.devices.mapping import mapping_lines
     from ahasd.system.devices.pool import DevicePool
     from ahasd.system.metrics.records import records
-    from ahasd.system.report import table
+    from ahasd.system.report import memory_line, table
     from ahasd.system.results import check_folder, document, write_folder
     from ahasd.system.simulate import asserted, prepare, simulate
 
@@ -193,10 +193,7 @@ def run(
             print(f"{run['scheme']}, {line}")
     commands = results["timing"]["memory_commands"]
     if commands["all"]:
-        print(
-            f"memory: {commands['all']:,} commands, {commands['simulated']:,} simulated, the others"
-            " known to repeat them"
-        )
+        print(memory_line(commands))
     tokens = resolved.workload.tokens
     if asserted(loaded) == "tokens":
         print(f"lossless: {tokens} tokens equal the target's own; see {folder}/")
