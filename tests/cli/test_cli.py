@@ -113,7 +113,7 @@ def test_a_finished_run_can_be_run_again_from_its_own_configuration(tmp_path):
         (["compare", "test", "--configurations", "each"], "there is no configuration 'each'"),
         (["compare", "test", "--rules", "svip", "--dlm", "opt-1.3b"], "give --pairs"),
         (["compare", "test", "--rules", "none"], "draft.rule = 'none': must be one of"),
-        (["compare", "test", "--seeds", "0"], "--seeds must be at least 1"),
+        (["compare", "test", "--seeds", "0"], "--seeds 0 must be at least 1"),
         (["compare", "nothing", "--ablation"], "unknown run 'nothing'"),
         (["run", "test", "--scheme", "sync", "--lockstep"], "backend.lockstep compares hardware"),
         (["frobnicate"], "frobnicate"),

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         return result if isinstance(result, int) else 0
     except KeyboardInterrupt as interrupt:
-        print(f"interrupted: {interrupt or 'nothing was written'}", file=sys.stderr)
+        print(f"interrupted: {str(interrupt) or 'nothing was written'}", file=sys.stderr)
         return 130
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
