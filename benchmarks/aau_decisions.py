@@ -9,6 +9,7 @@ Writes docs/aau_decisions.json, which `python docs/generate.py` shows.
 """
 
 import json
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +24,9 @@ def main() -> None:
     """Measure and write."""
     every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     trace = open_trace("smollm2-rtn4", seed=0)
-    found = measure(trace, every, lambda told: print(f"\r{told}  ", end="", flush=True))
-    print()
+    jobs = len(os.sched_getaffinity(0))
+    print(f"{trace.source}: one row in {every} of {trace.rows}, in {jobs} processes")
+    found = measure(trace, every, jobs)
     record = {"date": datetime.now(UTC).date().isoformat(), **found}
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {RECORD}")

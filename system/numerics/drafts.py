@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import numpy as np
 
@@ -83,9 +84,10 @@ def _read(path: Path, shape: tuple[int, ...]) -> Floats | None:
 def _write(path: Path, found: Floats) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        work = path.with_suffix(f".{id(found)}.npy")
-        np.save(work, found)
-        work.replace(path)
+        # Two processes may find the same at once: each writes a file of its own.
+        with NamedTemporaryFile(dir=path.parent, suffix=".npy", delete=False) as work:
+            np.save(work, found)
+        Path(work.name).replace(path)
     except OSError as error:
         raise UserError(
             f"cannot keep statistics in {path.parent}: {error.strerror or error};"

@@ -6,25 +6,26 @@ from dataclasses import asdict, replace
 from typing import Any, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from ahasd.rtl.aau.params import AauParams
 from ahasd.system.config import load_config
 from ahasd.system.devices.markdown import markdown_table
 from ahasd.system.drafting.base import Drafting
 from ahasd.system.numerics.decisions import compare
-from ahasd.system.numerics.logits import LARGEST, TAILS
+from ahasd.system.numerics.logits import LARGEST, TAILS, Tail
 from ahasd.system.numerics.statistics import LogitFormat, statistics, with_statistics
+from ahasd.system.parallel import run_grouped
 from ahasd.system.workload.trace import Trace
 
 RULES = ("adaedl", "svip", "saddle", "specdecpp")
 """Rules that look at entropies or probabilities, with their default options."""
 FORMATS: tuple[LogitFormat, ...] = get_args(LogitFormat)
+Rows = npt.NDArray[np.integer[Any]]
 FLIPS_ALLOWED, LENGTHS_ALLOWED = 0.005, 0.01
 
 
-def measure(
-    trace: Trace, every: int, progress: Callable[[str], None] = lambda told: None
-) -> dict[str, Any]:
+def measure(trace: Trace, every: int, jobs: int = 1) -> dict[str, Any]:
     """Compare the AAU with float64 on the same logits, for all tails, formats and rules.
 
     Parameters
@@ -33,58 +34,63 @@ def measure(
         The trace.
     every
         One row in so many is looked at.
-    progress
-        Called with a line now and then.
+    jobs
+        Processes.
     """
     chosen = np.arange(0, trace.rows, every)
-    part = _rows(trace, chosen)
-    cases = []
-    for tail in TAILS:
-        for form in FORMATS:
-            told = f"{tail}, {form}"
-            found = statistics(
-                trace,
-                tail,
-                form,
-                params=AauParams(),
-                rows=chosen,
-                progress=lambda done, told=told: progress(f"{told}: {done} of {len(chosen)} rows"),
-            )
-            exact, rounded, aau = (
-                with_statistics(part, each, name)
-                for each, name in (
-                    (found.exact, "float64"),
-                    (found.rounded, form),
-                    (found.aau, "AAU"),
-                )
-            )
-            cases.append(
-                {
-                    "tail": tail,
-                    "format": form,
-                    "missed_nats": found.missed_nats,
-                    "aau_entropy_error_nats": float(np.abs(found.aau - found.rounded)[0].max()),
-                    "aau_probability_error": float(np.abs(found.aau / found.rounded - 1)[1].max()),
-                    "format_entropy_error_nats": float(
-                        np.abs(found.rounded - found.exact)[0].max()
-                    ),
-                    "rules": {
-                        rule: {
-                            "aau": asdict(compare(rounded, aau, _rule(rule))),
-                            "format": asdict(compare(exact, rounded, _rule(rule))),
-                        }
-                        for rule in RULES
-                    },
-                }
-            )
+    asked = [(trace, chosen, tail, form) for tail in TAILS for form in FORMATS]
+    if jobs > 1:
+        found = dict(run_grouped(_case, asked, range(len(asked)), jobs))
+        cases = [found[i] for i in range(len(asked))]
+    else:
+        cases = [_case(*each) for each in asked]
     return {
         "trace": trace.source,
         "vocabulary": trace.vocab_size,
         "rows": len(chosen),
-        "steps": int(part.tok.size),
+        "steps": len(chosen) * trace.k_max,
         "largest_logit": LARGEST,
         "params": asdict(AauParams()),
+        "probe": probe(trace),
         "cases": cases,
+    }
+
+
+def probe(trace: Trace) -> list[list[float]]:
+    """Return what the AAU tells of the first row: other arithmetic than the record's shows here.
+
+    Returns
+    -------
+    list
+        Entropies [nat] and largest probabilities, one a step; of the first tail and format.
+    """
+    found = statistics(trace, TAILS[0], FORMATS[0], params=AauParams(), rows=np.array([0]))
+    return found.aau[:, 0].tolist()
+
+
+def _case(trace: Trace, chosen: Rows, tail: Tail, form: LogitFormat) -> dict[str, Any]:
+    """Compare on logits of one family in one format."""
+    part = _rows(trace, chosen)
+    found = statistics(trace, tail, form, params=AauParams(), rows=chosen)
+    exact, rounded, aau = (
+        with_statistics(part, each, name)
+        for each, name in ((found.exact, "float64"), (found.rounded, form), (found.aau, "AAU"))
+    )
+    of_aau, of_format = np.abs(found.aau - found.rounded), found.rounded - found.exact
+    return {
+        "tail": tail,
+        "format": form,
+        "missed_nats": found.missed_nats,
+        "aau_entropy_error_nats": float(of_aau[0].max()),
+        "aau_probability_error": float((of_aau / found.rounded)[1].max()),
+        "format_entropy_error_nats": float(np.abs(of_format)[0].max()),
+        "rules": {
+            rule: {
+                "aau": asdict(compare(rounded, aau, _rule(rule))),
+                "format": asdict(compare(exact, rounded, _rule(rule))),
+            }
+            for rule in RULES
+        },
     }
 
 
@@ -93,7 +99,7 @@ def _rule(name: str) -> Callable[[], Drafting]:
     return lambda: options.build(0)
 
 
-def _rows(trace: Trace, chosen: np.ndarray) -> Trace:
+def _rows(trace: Trace, chosen: Rows) -> Trace:
     """Return some rows of a trace, each a request of its own."""
     columns = {name: values[chosen] for name, values in trace.columns().items()}
     count = len(chosen)

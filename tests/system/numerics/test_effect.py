@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ahasd.system.numerics import effect
-from ahasd.system.numerics.effect import effect_table, measure
+from ahasd.system.numerics.effect import effect_table, measure, probe
+from ahasd.system.workload.source import open_trace
 
 RECORD = Path(__file__).parents[3] / "docs" / "aau_decisions.json"
 
@@ -39,6 +40,12 @@ def test_the_recorded_changes_are_within_what_is_allowed():
             change = found["aau"]["mean_length"] / found["aau"]["mean_length_reference"] - 1
             assert max(found["aau"]["bucket_flips"].values()) < effect.FLIPS_ALLOWED, told
             assert abs(change) < effect.LENGTHS_ALLOWED, told
+
+
+def test_the_record_is_of_this_arithmetic():
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    trace = open_trace(record["trace"], seed=0)
+    assert record["probe"] == probe(trace), "run `python benchmarks/aau_decisions.py`"
 
 
 @pytest.mark.parametrize("part", ["fp16", "bf16"])
