@@ -3,53 +3,33 @@
 
 Areas follow the usual layout of a row of standard cells: so many gate columns, and one column that
 separates a cell from the next, over the three of a NAND2. That gives the figures of textbooks
-(inverter 0.67, XOR2 2.0, flip-flop 5.5), and real libraries lie around them. Delays are
-placeholders, there because the mapper wants some: nothing may be said about time with this library.
+(inverter 0.67, XOR2 2.0, flip-flop 5.5), and real libraries lie around them.
 """
 
-from dataclasses import dataclass
+from ahasd.synth import liberty
+from ahasd.synth.liberty import STATE, Cell
 
 NAND2_COLUMNS = 3.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A cell.
-
-    Parameters
-    ----------
-    name
-        In the library.
-    columns
-        Gate columns, that between cells included.
-    inputs
-        Names of its pins.
-    function
-        Of the output `Y`, in Liberty's notation; of a flip-flop or latch, its data input.
-    control
-        Attributes of the state, for a flip-flop or latch: `ff` or `latch` first.
-    """
-
-    name: str
-    columns: float
-    inputs: tuple[str, ...]
-    function: str
-    control: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def area_ge(self) -> float:
-        """Area in gate equivalents."""
-        return round(self.columns / NAND2_COLUMNS, 2)
+def _area(columns: float) -> str:
+    """Return the gate equivalents of so many columns, that between cells included."""
+    return f"{columns / NAND2_COLUMNS:.2f}"
 
 
 def _gate(name: str, columns: float, inputs: str, function: str) -> Cell:
-    return Cell(name=name, columns=columns, inputs=tuple(inputs), function=function)
+    return Cell(name=name, area=_area(columns), inputs=tuple(inputs), outputs={"Y": function})
 
 
 def _state(name: str, columns: float, kind: str, **control: str) -> Cell:
     pins = {pin for text in control.values() for pin in text if pin.isalpha()}
-    told = (("kind", kind), *control.items())
-    return Cell(name=name, columns=columns, inputs=tuple(sorted(pins)), function="IQ", control=told)
+    return Cell(
+        name=name,
+        area=_area(columns),
+        inputs=tuple(sorted(pins)),
+        outputs={"Y": STATE},
+        state={"kind": kind, **control},
+    )
 
 
 CELLS = (
@@ -80,52 +60,9 @@ CELLS = (
 )
 """A flip-flop with enable is not among them: it becomes a DFF and a MUX2."""
 
-_HEAD = """library (gate_equivalents) {
-  comment : "areas in gate equivalents; delays are placeholders";
-  delay_model : table_lookup;
-  time_unit : "1ps";
-  voltage_unit : "1V";
-  current_unit : "1mA";
-  pulling_resistance_unit : "1kohm";
-  leakage_power_unit : "1nW";
-  capacitive_load_unit (1,ff);
-  nom_process : 1;
-  nom_temperature : 25;
-  nom_voltage : 1;
-  lu_table_template (placeholder) {
-    variable_1 : input_net_transition;
-    variable_2 : total_output_net_capacitance;
-    index_1 ("1, 100");
-    index_2 ("1, 100");
-  }
-"""
-_TABLE = '(placeholder) { values ("10, 60", "20, 70"); }'
 
-
-def liberty() -> str:
+def text() -> str:
     """Return the library as text."""
-    return _HEAD + "".join(map(_cell, CELLS)) + "}\n"
-
-
-def _cell(cell: Cell) -> str:
-    """Return the group of a cell."""
-    lines = [f"  cell ({cell.name}) {{", f"    area : {cell.area_ge:.2f};"]
-    control = dict(cell.control)
-    clock = ""
-    if control:
-        kind = control.pop("kind")
-        lines.append(f"    {kind} (IQ, IQN) {{")
-        lines += [f'      {key} : "{value}";' for key, value in control.items()]
-        lines.append("    }")
-        clock = control.get("clocked_on", control.get("enable", "")).removeprefix("!")
-    for pin in cell.inputs:
-        extra = " clock : true;" if pin == clock else ""
-        lines.append(f"    pin ({pin}) {{ direction : input; capacitance : 1;{extra} }}")
-    lines += ["    pin (Y) {", "      direction : output;", f'      function : "{cell.function}";']
-    # A state's arcs from its clock alone: no path of logic goes through it.
-    for pin in (clock,) if clock else cell.inputs:
-        lines.append(f"      timing () {{ related_pin : {pin};")
-        for arc in ("cell_rise", "cell_fall", "rise_transition", "fall_transition"):
-            lines.append(f"        {arc} {_TABLE}")
-        lines.append("      }")
-    return "\n".join([*lines, "    }", "  }", ""])
+    return liberty.text(
+        "gate_equivalents", "areas in gate equivalents; delays are placeholders", CELLS
+    )

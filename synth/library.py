@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cell libraries: ours in gate equivalents, Debian's osu018, any Liberty files by path."""
+"""Cell libraries: ours in gate equivalents, sky130 without times, osu018, any Liberty files."""
 
 import gzip
 import hashlib
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahasd import UserError
-from ahasd.synth.gate_equivalents import liberty
+from ahasd.synth import gate_equivalents, sky130
 
 OSU018 = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
 """Where Debian's package qflow-tech-osu018 puts it."""
-GE, OSU = "ge", "osu018"
-NODES_NM = {OSU: 180, "sky130": 130, "asap7": 7}
+GE, OSU, SKY130 = "ge", "osu018", "sky130"
+NODES_NM = {OSU: 180, SKY130: 130, "asap7": 7}
 """Feature size by what a library's own name contains."""
 
 UNUSED = ("*lpflow*", "*probe*", "*dly*", "*DLY*", "*_edf*")
@@ -43,7 +43,7 @@ class Library:
     Parameters
     ----------
     name
-        `ge`, `osu018` or what the first file calls itself.
+        `ge`, `osu018`, `sky130` or what the first file calls itself.
     texts
         The files' contents.
     timed
@@ -78,7 +78,7 @@ class Library:
     @property
     def unit(self) -> str:
         """Unit of its areas."""
-        return "um2" if self.timed else "GE"
+        return "GE" if self.name == GE else "um2"
 
     @property
     def sha256(self) -> str:
@@ -102,19 +102,22 @@ def load(name: str = GE, paths: Sequence[Path] = ()) -> Library:
     Parameters
     ----------
     name
-        `ge` or `osu018`; without meaning if there are paths.
+        `ge`, `osu018` or `sky130`; without meaning if there are paths.
     paths
         Liberty files that together are the library, compressed by gzip or not.
 
     Raises
     ------
     UserError
-        An unknown name, osu018 is not installed, a file cannot be read or lacks what is needed.
+        An unknown name, a library that is not installed, a file that cannot be read or lacks what
+        is needed.
     """
     if paths:
         return _scanned(None, [_text(path) for path in paths], ", ".join(map(str, paths)))
     if name == GE:
-        return _scanned(GE, [liberty()], GE)
+        return _scanned(GE, [gate_equivalents.text()], GE)
+    if name == SKY130:
+        return _scanned(SKY130, [sky130.text()], SKY130)
     if name == OSU:
         if not OSU018.exists():
             raise UserError(
@@ -122,7 +125,9 @@ def load(name: str = GE, paths: Sequence[Path] = ()) -> Library:
                 " install it with `apt-get install qflow-tech-osu018`"
             )
         return _scanned(OSU, [_text(OSU018)], OSU)
-    raise UserError(f"unknown library {name!r}; known: {GE}, {OSU}, or files by --liberty PATH")
+    raise UserError(
+        f"unknown library {name!r}; known: {GE}, {OSU}, {SKY130}, or files by --liberty PATH"
+    )
 
 
 def _text(path: Path) -> str:
@@ -175,7 +180,7 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
     return Library(
         name=label,
         texts=tuple(texts),
-        timed=name != GE,
+        timed=name not in (GE, SKY130),
         node_nm=nodes[0] if nodes else None,
         nand2_area=smallest["nand2"][0],
         buffer=smallest["buffer"][1],

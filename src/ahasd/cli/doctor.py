@@ -16,6 +16,7 @@ def doctor() -> int:
     from ahasd import install_hint
     from ahasd.gen.cache import cache_folder
     from ahasd.synth.library import OSU018
+    from ahasd.synth.sky130 import REMEDY
 
     required = [
         (f"Python {platform.python_version()}", sys.version_info >= (3, 11), "3.11 or newer"),
@@ -36,6 +37,7 @@ def doctor() -> int:
             OSU018.exists(),
             "apt-get install qflow-tech-osu018",
         ),
+        _package("sky130", ", a cell library with true areas", REMEDY),
         (
             "OpenSTA, a second opinion on timing",
             shutil.which("sta") is not None,
