@@ -196,7 +196,8 @@ def aau_lanes() -> str:
     for lanes in LANES:
         changes = {} if lanes == AauParams().lanes else {"lanes": str(lanes)}
         found = recorded("area", "paper-ge", unit="aau", memories="flops", overrides=changes)
-        area_kge = f"{found[0]['ge'] / 1000:.0f}" if found else "not recorded"
+        # Lanes are kept apart, if there are several: only so are all sizes alike.
+        area_kge = f"{found[-1]['ge'] / 1000:.0f}" if found else "not recorded"
         times = (f"{each:.0f}" for each in lanes_us(lanes))
         rows.append((str(lanes), area_kge, *times))
     header = ("lanes", "kGE", *(f"{draft}, us" for draft, _ in PAIRS))
@@ -254,9 +255,10 @@ def area_of_dies() -> str:
 
 
 def area_of_parts() -> str:
-    """Return the parts of the top."""
-    (row,) = recorded("area", "paper-ge", memories="macros", unit="ahasd")
-    return text_table(synthesis.parts_table(row))
+    """Return the parts of the top and of the AAU."""
+    rows = synthesis.standard(recorded("area", "paper-ge"))
+    tables = (synthesis.parts_table(rows[unit, "macros"]) for unit in ("ahasd", "aau"))
+    return "\n\n".join(f"{table.title}:\n\n{text_table(table)}" for table in tables)
 
 
 def area_of_memories() -> str:
@@ -333,6 +335,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "area-dies": area_of_dies,
     "area-parts": area_of_parts,
     "area-memories": area_of_memories,
+    "area-boundaries": lambda: text_table(synthesis.boundary_table(recorded("area", "paper-ge"))),
     "area-blocks": lambda: text_table(synthesis.block_table(recorded("blocks", "default-ge"))),
     "timing": paths,
     "aau-cycles": aau_cycles,

@@ -8,6 +8,7 @@ from typing import Any
 from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
 from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.hierarchy import PARTS, boundaries_of
 from ahasd.synth.library import Library
 from ahasd.synth.memories import FLOPS, MACROS
 from ahasd.synth.nodes import NODES, REFERENCE_NM
@@ -26,6 +27,7 @@ def area(
     *,
     overrides: Mapping[str, str] | None = None,
     memories: str = FLOPS,
+    boundaries: str | None = None,
     parts: bool = False,
     cached: bool = True,
 ) -> dict[str, Any]:
@@ -39,6 +41,9 @@ def area(
         Cells.
     memories
         What becomes of memories, one of `ahasd.synth.memories.CHOICES`.
+    boundaries
+        What is kept apart, one of `ahasd.synth.hierarchy.BOUNDARIES`; equal parts of which there
+        are many, by default.
     parts
         Map it a second time with the boundaries of its submodules kept, for their areas.
     cached
@@ -55,34 +60,38 @@ def area(
     module = f"ahasd_{name}"
     text = to_rtlil(unit.load_hardware()(params), module, unit.domains)
     clocks = library_clocks_ps(unit.domains, library)
+    boundaries = boundaries or boundaries_of(text, module)
 
-    def request(parts: bool) -> Request:
+    def request(boundaries: str) -> Request:
         return Request(
             module=module,
             design=text,
             library=library,
             memories=memories,
             clocks_ps=clocks,
-            parts=parts,
+            boundaries=boundaries,
         )
 
-    flat = request(parts=False)
+    whole = request(boundaries)
+    result = synthesise(whole, cached=cached)
     row = {
         "unit": name,
         "configuration": configuration,
         "overrides": dict(sorted((overrides or {}).items())),
         "memories": memories,
         "parameters": asdict(params),
-        **figures(synthesise(flat, cached=cached), library),
+        "boundaries": boundaries,
+        "kept": result["kept"],
+        **figures(result, library),
     }
     if parts:
-        split = synthesise(request(parts=True), cached=cached)
+        split = result if boundaries == PARTS else synthesise(request(PARTS), cached=cached)
         row["parts"] = {
             part: round(held / library.nand2_area, DIGITS) for part, held in split["parts"].items()
         }
     return row | {
         "library": {"name": library.name, "sha256": library.sha256, "node_nm": library.node_nm},
-        "design_sha256": flat.design_sha256,
+        "design_sha256": whole.design_sha256,
         "source_sha256": unit.source_sha256(),
         "tools": tools(),
     }

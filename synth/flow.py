@@ -14,9 +14,11 @@ from typing import Any
 from ahasd import UserError
 from ahasd.gen.cache import cache_folder
 from ahasd.gen.yosys import YosysError
-from ahasd.synth import memories, passes, path, sta
+from ahasd.synth import hierarchy, memories, passes, path, sta
+from ahasd.synth.hierarchy import NONE, PARTS, Kinds
 from ahasd.synth.library import UNUSED, Library
 
+_MEMORY = re.compile(r"^  memory ", re.MULTILINE)
 _FLOP = re.compile(r"\$_(S|A|AL)?DFF")
 _LATCH = re.compile(r"\$_DLATCH")
 
@@ -38,8 +40,9 @@ class Request:
     clocks_ps
         Period by clock domain in the library's own time; the mapper works towards the shortest.
         Empty where delays mean nothing.
-    parts
-        Keep the boundaries of the top's own submodules, so that each has its area.
+    boundaries
+        What is kept apart, one of `ahasd.synth.hierarchy.BOUNDARIES`. Equal parts are mapped once,
+        and have their areas.
     """
 
     module: str
@@ -47,12 +50,12 @@ class Request:
     library: Library = field(repr=False)
     memories: str = memories.FLOPS
     clocks_ps: Mapping[str, int] = field(default_factory=dict)
-    parts: bool = False
+    boundaries: str = NONE
 
     @property
     def timed(self) -> bool:
         """Whether there is a longest path: there is none across kept boundaries."""
-        return bool(self.clocks_ps) and not self.parts
+        return bool(self.clocks_ps) and self.boundaries == NONE
 
     @property
     def design_sha256(self) -> str:
@@ -82,7 +85,8 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         - cells: how many by type
         - flops, latches: bits of state
         - memories: name, words, width, bits, what each became and why
-        - parts: with `parts`, area by submodule, and `own` for what is in none
+        - kept: parts that were kept apart, and how many of each there are
+        - parts: with the boundaries of all parts, area by part, and `own` for what is in none
         - timing: of a design without kept boundaries, with clocks: see `ahasd.synth.path.read`
         - sta: likewise, where OpenSTA is installed: see `ahasd.synth.sta.read`
 
@@ -93,22 +97,31 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
     YosysError
         Yosys failed, or left a cell that is not of the library.
     """
+    design, kinds = request.design, {}
+    if request.boundaries != NONE:
+        design, kinds = hierarchy.merged(design, request.module)
+        kinds = kinds if request.boundaries == PARTS else hierarchy.equal(kinds)
     analysis = ["read_rtlil design.il", f"hierarchy -check -top {request.module}"]
-    if request.parts:
-        # The parts are named after the top, with one dot; what is in them has more.
-        for name in _parts(request.design, request.module):
-            analysis.append(f"setattr -mod -set keep_hierarchy 1 {name}")
+    analysis += [f"setattr -mod -set keep_hierarchy 1 {kind}" for kind in kinds]
     analysis += ["proc", "flatten -noscopeinfo"]
+    treatment = request.memories if _MEMORY.search(design) else ""
     digest = hashlib.sha256()
     for text in (
         request.design,
         request.library.sha256,
-        json.dumps([analysis, _mapping(request, ["cells.lib"]), request.memories, request.parts]),
+        json.dumps([analysis, _mapping(request, ["cells.lib"]), treatment, kinds]),
+        request.boundaries,
         json.dumps(memories.FILES),
         json.dumps([passes.tools(), dict(request.clocks_ps), sta.installed()]),
         *(
             Path(each).read_text(encoding="utf-8")
-            for each in (__file__, memories.__file__, path.__file__, sta.__file__)
+            for each in (
+                __file__,
+                hierarchy.__file__,
+                memories.__file__,
+                path.__file__,
+                sta.__file__,
+            )
         ),
     ):
         digest.update(text.encode() + b"\0")
@@ -118,7 +131,7 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
             return json.loads(entry.read_text(encoding="utf-8"))
         entry.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".work-", dir=entry.parent) as name:
-            result = _map(request, analysis, Path(name))
+            result = _map(request, design, kinds, analysis, Path(name))
         aside = entry.with_name(f".{entry.name}.{os.getpid()}")
         aside.write_text(json.dumps(result), encoding="utf-8")
         aside.replace(entry)
@@ -129,12 +142,6 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         ) from error
     # As it will be read the next time.
     return json.loads(json.dumps(result))
-
-
-def _parts(design: str, module: str) -> list[str]:
-    """List the modules of the top's own submodules."""
-    name = re.compile(rf"^module \\({re.escape(module)}\.[^.\s]+)$", re.MULTILINE)
-    return sorted(set(name.findall(design)))
 
 
 def _mapping(request: Request, files: list[str]) -> list[str]:
@@ -155,11 +162,13 @@ def _mapping(request: Request, files: list[str]) -> list[str]:
     ]
 
 
-def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
-    """Run the flow in a folder."""
+def _map(
+    request: Request, design: str, kinds: Kinds, analysis: list[str], folder: Path
+) -> dict[str, Any]:
+    """Run the flow in a folder on a design whose parts of these kinds are kept apart."""
     library = request.library
     files = library.write(folder)
-    (folder / "design.il").write_text(request.design)
+    (folder / "design.il").write_text(design)
     for name, text in memories.FILES.items():
         (folder / name).write_text(text)
     (folder / "limits.txt").write_text(
@@ -177,16 +186,22 @@ def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
 
     mapped = json.loads((folder / "mapped.json").read_text())
     generic = json.loads((folder / "generic.json").read_text())
-    result = _figures(mapped["design"], generic["design"], library)
+    result = _figures(mapped["design"], generic["design"], library, kinds)
     foreign = [cell for cell in result["cells"] if cell.startswith("$")]
     if foreign:
         raise YosysError(f"{request.module}: cells that library {library.name} lacks: {foreign}")
-    result["memories"] = [_told(memory, request) for memory in held]
-    if request.parts:
+    result["memories"] = [
+        _told(memory, request, part)
+        for memory in held
+        for part in kinds.get(memory.module, (memory.module.removeprefix(request.module),))
+    ]
+    result["kept"] = [hierarchy.kind_name(instances) for instances in kinds.values()]
+    if request.boundaries == PARTS:
         areas = {
-            name.rpartition(".")[2]: round(content["area"], 6)
-            for name, content in mapped["modules"].items()
-            if name.startswith(f"\\{request.module}.")
+            hierarchy.kind_name(instances): round(
+                len(instances) * mapped["modules"][f"\\{kind}"].get("area", 0.0), 6
+            )
+            for kind, instances in kinds.items()
         }
         areas["own"] = round(result["area"] - sum(areas.values()), 6)
         result["parts"] = areas
@@ -202,10 +217,14 @@ def _map(request: Request, analysis: list[str], folder: Path) -> dict[str, Any]:
 
 
 def _figures(
-    mapped: Mapping[str, Any], generic: Mapping[str, Any], library: Library
+    mapped: Mapping[str, Any], generic: Mapping[str, Any], library: Library, kinds: Kinds
 ) -> dict[str, Any]:
-    """Return area and counts of a design."""
-    cells = dict(sorted(mapped.get("num_cells_by_type", {}).items()))
+    """Return area and counts of a design, of which instances of kinds are no cells."""
+    cells = {
+        cell: count
+        for cell, count in sorted(mapped.get("num_cells_by_type", {}).items())
+        if cell not in kinds
+    }
     states = generic.get("num_cells_by_type", {})
     # Not the figure of `stat`, which leaves latches out.
     sequential = sum(library.state_areas.get(cell, 0.0) * count for cell, count in cells.items())
@@ -218,12 +237,11 @@ def _figures(
     }
 
 
-def _told(memory: memories.Memory, request: Request) -> dict[str, Any]:
-    """Return a memory as a document tells it."""
+def _told(memory: memories.Memory, request: Request, part: str) -> dict[str, Any]:
+    """Return a memory of a part, '' for the top, as a document tells it."""
     treatment, why = memory.treatment(request.memories)
-    within = memory.module.removeprefix(request.module).lstrip(".")
     return {
-        "name": ".".join(part for part in (within, memory.cell.lstrip("\\")) if part),
+        "name": ".".join(each for each in (part, memory.cell.lstrip("\\")) if each),
         "words": memory.words,
         "width": memory.width,
         "bits": memory.bits,

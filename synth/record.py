@@ -59,7 +59,8 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
         return (row["block"],)
     # What was changed comes behind what was not.
     changes = row["overrides"]
-    return row["unit"], row["memories"], len(changes), json.dumps(changes)
+    kept = row.get("boundaries", "")
+    return row["unit"], row["memories"], len(changes), json.dumps(changes), kept
 
 
 def write(path: Path, kind: str, rows: Sequence[dict[str, Any]]) -> None:

