@@ -54,8 +54,8 @@ class Request:
 
     @property
     def timed(self) -> bool:
-        """Whether there is a longest path: there is none across kept boundaries."""
-        return bool(self.clocks_ps) and self.boundaries == NONE
+        """Whether it has a longest path."""
+        return bool(self.clocks_ps) and self.boundaries != PARTS
 
     @property
     def design_sha256(self) -> str:
@@ -87,8 +87,8 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         - memories: name, words, width, bits, what each became and why
         - kept: parts that were kept apart, and how many of each there are
         - parts: with the boundaries of all parts, area by part, and `own` for what is in none
-        - timing: of a design without kept boundaries, with clocks: see `ahasd.synth.path.read`
-        - sta: likewise, where OpenSTA is installed: see `ahasd.synth.sta.read`
+        - timing: with clocks, of a design in one piece: see `ahasd.synth.path.read`
+        - sta: with clocks, where OpenSTA is installed: see `ahasd.synth.sta.read`
 
     Raises
     ------
@@ -205,14 +205,15 @@ def _map(
         }
         areas["own"] = round(result["area"] - sum(areas.values()), 6)
         result["parts"] = areas
-    if request.timed:
+    if request.timed and not kinds:
         netlist = json.loads((folder / "netlist.json").read_text())["modules"][request.module]
         result["timing"] = path.read(log, netlist, library.states)
     if timed_again:
         unit_ps = library.time_unit_ps
         said = sta.run(folder, sta.script(request.module, files, request.clocks_ps, unit_ps))
-        netlist = json.loads((folder / "sta.json").read_text())["modules"][request.module]
-        result["sta"] = sta.read(said, netlist, library.states, request.clocks_ps, unit_ps)
+        modules = json.loads((folder / "sta.json").read_text())["modules"]
+        names = sta.Registers(modules, request.module, library.states)
+        result["sta"] = sta.read(said, names, request.clocks_ps, unit_ps)
     return result
 
 

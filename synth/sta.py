@@ -69,12 +69,25 @@ def script(
     return "\n".join([*lines, "report_checks -path_delay max -format full -digits 6", "exit", ""])
 
 
+class Registers:
+    """Names of the registers behind the cells of a netlist, those in parts kept apart included."""
+
+    def __init__(
+        self, modules: Mapping[str, Mapping[str, Any]], top: str, states: Mapping[str, str]
+    ) -> None:
+        self._top = top
+        self._types = {name: cell["type"] for name, cell in modules[top]["cells"].items()}
+        self._names = {name: Names(netlist, states) for name, netlist in modules.items()}
+
+    def of(self, cell: str) -> str:
+        """Return the register of a cell as OpenSTA names it, `part/u1` or `u1`."""
+        part, _, own = cell.rpartition("/")
+        module = self._types.get(part, self._top)
+        return "/".join(filter(None, (part, self._names[module].register(own))))
+
+
 def read(
-    said: str,
-    netlist: Mapping[str, Any],
-    states: Mapping[str, str],
-    clocks_ps: Mapping[str, int],
-    time_unit_ps: float,
+    said: str, registers: Registers, clocks_ps: Mapping[str, int], time_unit_ps: float
 ) -> dict[str, Any] | None:
     """Return the path that leaves the least of its clock's period, from OpenSTA's report.
 
@@ -89,7 +102,6 @@ def read(
     YosysError
         OpenSTA says something else.
     """
-    names = Names(netlist, states)
     found = []
     for path in _PATH.finditer(said):
         period_ps = clocks_ps[path["clock"]]
@@ -103,8 +115,8 @@ def read(
     return {
         "clock": clock,
         "delay_ps": delay_ps,
-        "start": names.register(start),
-        "end": names.register(end),
+        "start": registers.of(start),
+        "end": registers.of(end),
     }
 
 

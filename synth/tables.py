@@ -31,7 +31,7 @@ def label(row: dict[str, Any]) -> str:
     """Return a row's unit, with what was changed and what memories are if not flip-flops."""
     changes = [f"{key}={value}" for key, value in row["overrides"].items()]
     kind = [] if row["memories"] == FLOPS else [f"({row['memories']})"]
-    apart = [f"({kept(row)})"] if row.get("kept") else []
+    apart = [f"({kept(row)})"] if row["kept"] else []
     return " ".join([row["unit"], *changes, *kind, *apart])
 
 

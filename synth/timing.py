@@ -10,6 +10,7 @@ from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
 from ahasd.synth import sta
 from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.hierarchy import NONE, boundaries_of
 from ahasd.synth.library import Library
 from ahasd.synth.memories import FLOPS
 from ahasd.synth.nodes import NODES
@@ -38,16 +39,21 @@ def timing(
     *,
     overrides: Mapping[str, str] | None = None,
     memories: str = FLOPS,
+    boundaries: str | None = None,
     cached: bool = True,
 ) -> dict[str, Any]:
-    """Map a unit to cells and return its row: the longest path between registers, by ABC.
+    """Map a unit to cells and return its row: the longest path between registers.
 
     Parameters are those of `ahasd.synth.area.area`.
+
+    By ABC and, where it is installed, by OpenSTA. ABC sees no further than a boundary, OpenSTA
+    does: where equal parts are kept apart, there is its path only.
 
     Raises
     ------
     UserError
-        The library has no times; as `ahasd.gen.manifest.find`.
+        The library has no times; equal parts are kept apart, and OpenSTA is not installed; as
+        `ahasd.gen.manifest.find`.
     YosysError
         As `ahasd.synth.flow.synthesise`.
     """
@@ -59,12 +65,20 @@ def timing(
             " (apt-get install qflow-tech-osu018) or files of your own, --liberty PATH"
         )
     module = f"ahasd_{name}"
+    design = to_rtlil(unit.load_hardware()(params), module, unit.domains)
+    boundaries = boundaries or boundaries_of(design, module)
+    if boundaries != NONE and not sta.installed():
+        raise UserError(
+            f"the longest path of {name} goes across boundaries, which OpenSTA alone can see;"
+            " apt-get install opensta, or keep none: --boundaries none"
+        )
     request = Request(
         module=module,
-        design=to_rtlil(unit.load_hardware()(params), module, unit.domains),
+        design=design,
         library=library,
         memories=memories,
         clocks_ps=clocks,
+        boundaries=boundaries,
     )
     result = synthesise(request, cached=cached)
     node = NODES.get(library.node_nm or 0)
@@ -73,7 +87,7 @@ def timing(
     def scaled(delay_ps: float) -> list[float]:
         return [round(delay_ps * factor, 1) for factor in scale]
 
-    path, again = result["timing"], result.get("sta")
+    path, again = result.get("timing"), result.get("sta")
     fastest = min(clocks, key=lambda domain: clocks[domain])
     row = {
         "unit": name,
@@ -81,11 +95,14 @@ def timing(
         "overrides": dict(sorted((overrides or {}).items())),
         "memories": memories,
         "parameters": asdict(params),
+        "boundaries": boundaries,
+        "kept": result["kept"],
         "clocks_ps": {domain: PERIOD_PS[domain] for domain in unit.domains},
         "library_clocks_ps": clocks,
-        # ABC knows no clocks: its path is held against the fastest.
-        "path": {"clock": fastest, **path, "scaled_ps": scaled(path["delay_ps"])},
     }
+    if path is not None:
+        # ABC knows no clocks: its path is held against the fastest.
+        row["path"] = {"clock": fastest, **path, "scaled_ps": scaled(path["delay_ps"])}
     if again is not None:
         row["sta"] = {**again, "scaled_ps": scaled(again["delay_ps"])}
     versions = tools() | ({"opensta": sta.installed()} if again is not None else {})

@@ -7,9 +7,10 @@ import pytest
 
 from ahasd import UserError
 from ahasd.gen.yosys import YosysError
+from ahasd.rtl.configs import Unit
 from ahasd.synth import path, sta
 from ahasd.synth.library import load
-from ahasd.synth.tables import judged
+from ahasd.synth.tables import judged, timing_table
 from ahasd.synth.timing import library_clocks_ps, timing
 
 LOG = r"""
@@ -85,16 +86,26 @@ def test_no_report_is_an_error_unless_there_is_no_logic():
 
 
 def test_opensta_is_judged_by_the_clock_with_the_least_left():
-    found = sta.read(STA, NETLIST, STATES, CLOCKS, 1000)
+    names = sta.Registers({"top": NETLIST}, "top", STATES)
+    found = sta.read(STA, names, CLOCKS, 1000)
     assert found == {"clock": "npu", "delay_ps": 8833.0, "start": "wanted", "end": "level[1]"}
-    alone = sta.read(STA.partition("\n\n\n")[0], NETLIST, STATES, CLOCKS, 1000)
+    alone = sta.read(STA.partition("\n\n\n")[0], names, CLOCKS, 1000)
     assert alone == {"clock": "pim", "delay_ps": 3291.2, "start": "level[1]", "end": "wanted"}
 
 
 def test_opensta_without_paths_gives_none_and_faults_are_told():
-    assert sta.read("No paths found.", NETLIST, STATES, CLOCKS, 1000) is None
+    names = sta.Registers({"top": NETLIST}, "top", STATES)
+    assert sta.read("No paths found.", names, CLOCKS, 1000) is None
     with pytest.raises(YosysError, match="missing one or more thresholds"):
-        sta.read("Error: missing one or more thresholds", NETLIST, STATES, CLOCKS, 1000)
+        sta.read("Error: missing one or more thresholds", names, CLOCKS, 1000)
+
+
+def test_registers_of_parts_have_the_parts_before_them():
+    top = {"netnames": {}, "cells": {"lane_3": {"type": "unit.lane_0", "connections": {}}}}
+    names = sta.Registers({"unit": top, "unit.lane_0": NETLIST}, "unit", STATES)
+    assert names.of("lane_3/u1") == "lane_3/wanted"
+    assert names.of("lane_3/u9") == "lane_3/u9"
+    assert names.of("u2") == "u2"
 
 
 def test_crossings_are_no_paths():
@@ -153,6 +164,25 @@ def test_a_unit_has_its_longest_path_with_the_registers_at_its_ends(osu018):
     assert again is not None
     assert 0.5 * found["delay_ps"] < again["delay_ps"] < 2 * found["delay_ps"]
     assert row["tools"]["opensta"] == sta.installed()
+
+
+def test_opensta_sees_across_boundaries_that_are_kept(osu018, monkeypatch, parts):
+    if not sta.installed():
+        pytest.skip("apt-get install opensta")
+    boxes = {f"box_{i}": parts.parity(8) for i in range(8)}
+    monkeypatch.setattr(Unit, "load_hardware", lambda self: lambda _: parts.several(**boxes))
+    kept = timing("draftctl", "test", osu018)
+    flat = timing("draftctl", "test", osu018, boundaries="none")
+    assert (kept["boundaries"], kept["kept"], "path" in kept) == ("repeated", ["box x 8"], False)
+    assert (flat["boundaries"], flat["kept"], "path" in flat) == ("none", [], True)
+    # All of the path is within a part.
+    assert kept["sta"]["delay_ps"] == pytest.approx(flat["sta"]["delay_ps"], rel=0.1)
+    assert kept["sta"]["start"].startswith("box_")
+    assert kept["sta"]["end"].partition("/")[0] == kept["sta"]["start"].partition("/")[0]
+    assert [row[1] for row in timing_table([kept]).rows] == ["OpenSTA"]
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match="apt-get install opensta, or keep none"):
+        timing("draftctl", "test", osu018)
 
 
 def test_without_opensta_there_is_abcs_path_alone(osu018, monkeypatch):

@@ -15,6 +15,7 @@ def timing(
     library: str = "osu018",
     liberty: Annotated[list[Path] | None, Parameter(negative=())] = None,
     memories: Literal["flops", "latches", "macros"] = "flops",
+    boundaries: Literal["none", "repeated"] | None = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     out: Path = Path("runs/synth"),
     no_cache: Annotated[bool, Parameter(negative=())] = False,
@@ -43,6 +44,8 @@ def timing(
         A Liberty file, compressed or not, in place of the library; may be given several times.
     memories
         What memories become, as for `ahasd area`.
+    boundaries
+        What is kept apart, as for `ahasd area`. Where something is, OpenSTA alone sees the path.
     set_
         A parameter, as key=value; may be given several times.
     out
@@ -69,6 +72,7 @@ def timing(
             cells,
             overrides=assignments(set_ or ()),
             memories=memories,
+            boundaries=boundaries,
             cached=not no_cache,
         )
         rows.append(row)
