@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ahasd.rtl.configs import UNITS
+from ahasd.sim.activity import Recorder
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.ports import Engine, Pins
 
@@ -33,6 +34,7 @@ def make_engine(
     *,
     parts: Mapping[str, Backend] | None = None,
     lockstep: Path | None = None,
+    recorder: Recorder | None = None,
 ) -> Engine:
     """Start a unit on a backend.
 
@@ -49,6 +51,8 @@ def make_engine(
         Backends of units in a golden top, by name; the others are golden too.
     lockstep
         Compare every edge with the golden model; the folder gets a waveform if they differ.
+    recorder
+        Keeps the pins of the unit, and of its parts that are not golden.
 
     Raises
     ------
@@ -59,7 +63,7 @@ def make_engine(
     match backend:
         case "golden":
             others = {
-                part: _Part(make_engine(part, getattr(params, part), chosen))
+                part: _Part(make_engine(part, getattr(params, part), chosen, recorder=recorder))
                 for part, chosen in (parts or {}).items()
             }
             engine: Engine = GoldenEngine(unit, params, **({"parts": others} if others else {}))
@@ -75,6 +79,8 @@ def make_engine(
             from ahasd.sim.rtl.engine import RtlEngine
 
             engine = RtlEngine.of(unit, params)
+    if recorder is not None:
+        engine = recorder.on(name, params, engine)
     if lockstep is None:
         return engine
     from ahasd.sim.lockstep import LockstepEngine

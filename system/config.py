@@ -360,13 +360,17 @@ class RunConfig(TomlModel):
         return self.model_dump(mode="json", exclude_none=True, exclude={"name", "backend"})
 
     @property
+    def sha256(self) -> str:
+        """Hash of what determines the results."""
+        return hashlib.sha256(json.dumps(self.substance(), sort_keys=True).encode()).hexdigest()
+
+    @property
     def folder_name(self) -> str:
         """Name of the run's folder: as given, or one that no other configuration has."""
         if self.name:
             return self.name
-        digest = hashlib.sha256(json.dumps(self.substance(), sort_keys=True).encode()).hexdigest()
         made = f"{self.dlm.name}-{self.tlm.name}-{self.scheme}-{self.draft.rule}"
-        return f"{re.sub(r'[^A-Za-z0-9._+-]', '-', made)[:150]}-{digest[:6]}"
+        return f"{re.sub(r'[^A-Za-z0-9._+-]', '-', made)[:150]}-{self.sha256[:6]}"
 
     def with_scheme(self, scheme: Scheme) -> "RunConfig":
         """Return the same run under another scheme."""

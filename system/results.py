@@ -126,6 +126,25 @@ def provenance() -> dict[str, Any]:
     }
 
 
+def origin_of(outcome: Outcome) -> dict[str, Any]:
+    """Return what a file of recorded pins says of the run that they are from."""
+    config = outcome.config
+    clocks = (config.platform.pim.period_ps, config.platform.npu.period_ps)
+    return {
+        "config_sha256": config.sha256,
+        "seed": config.seed,
+        "configuration": config.hardware.configuration,
+        "scheme": config.scheme,
+        "tokens": config.workload.tokens,
+        "trace": config.workload.trace,
+        "dlm": config.dlm.name,
+        "tlm": config.tlm.name,
+        "run_ps": outcome.time_ps,
+        "periods_ps": dict(zip(("pim", "npu"), clocks, strict=True)),
+        "versions": provenance()["versions"],
+    }
+
+
 def check_file(path: Path, substance: dict[str, Any], *, force: bool) -> None:
     """Refuse to replace a document whose `config` is another one.
 

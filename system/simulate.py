@@ -13,6 +13,7 @@ from ahasd.rtl.configs import UNITS
 from ahasd.rtl.host.map import Kind
 from ahasd.rtl.host.registers import REGISTERS
 from ahasd.sim.aau import AttentionUnit
+from ahasd.sim.activity import Recorder
 from ahasd.sim.ahasd import AhasdTop
 from ahasd.sim.clocked import Clock, Cycles
 from ahasd.sim.draftctl import DraftLengthControl
@@ -227,6 +228,7 @@ def simulate(
     pool: DevicePool | None = None,
     progress: Callable[[int], None] = lambda emitted: None,
     lockstep_folder: Path = Path(),
+    recorder: Recorder | None = None,
 ) -> Outcome:
     """Simulate a run to its last token.
 
@@ -242,6 +244,8 @@ def simulate(
         Called with the number of tokens emitted so far.
     lockstep_folder
         Where a lock-step difference leaves its waveform.
+    recorder
+        Keeps the pins of the hardware units.
 
     Raises
     ------
@@ -269,7 +273,7 @@ def simulate(
         kernel.run()
     else:
         if config.scheme in HARDWARE_SCHEMES:
-            top = _top(config, kernel, lockstep_folder, stopwatch)
+            top = _top(config, kernel, lockstep_folder, stopwatch, recorder)
             link = HardwareLink(top, kernel, *_clocks(config), registers(config, devices, ranks))
         elif config.scheme == "amusd":
             waiting = config.verification.pass_tokens
@@ -290,7 +294,7 @@ def simulate(
             bonus=verification.bonus,
         )
         npu_activity = npu.activity
-        drafting = _drafting(config, lockstep_folder)
+        drafting = _drafting(config, lockstep_folder, recorder)
         preverification = None
         if config.scheme == "ahasd" and isinstance(link, HardwareLink):
             preverification = Preverification(
@@ -358,7 +362,7 @@ def simulate(
         draft_control=(drafting.decided, drafting.differing.total())
         if isinstance(drafting, HardwareDrafting)
         else None,
-        aau_commands=_check_aau(config, stream, ranks),
+        aau_commands=_check_aau(config, stream, ranks, recorder),
         wall_s=dict(stopwatch.spent_s),
     )
     _check(outcome, stream, emitter.tokens)
@@ -379,7 +383,9 @@ def _clocks(config: RunConfig) -> tuple[Clock, Clock]:
     return Clock(pim.period_ps, pim.phase_ps), Clock(npu.period_ps, npu.phase_ps)
 
 
-def _drafting(config: RunConfig, lockstep_folder: Path) -> Drafting:
+def _drafting(
+    config: RunConfig, lockstep_folder: Path, recorder: Recorder | None = None
+) -> Drafting:
     """Return the drafting rule, in hardware if that is asked for."""
     if config.scheme == "amusd":
         return Drafting(TokenByToken(config.verification.first_tokens))
@@ -393,12 +399,17 @@ def _drafting(config: RunConfig, lockstep_folder: Path) -> Drafting:
         params,
         backend.draftctl,
         lockstep=lockstep_folder if backend.compares_draftctl else None,
+        recorder=recorder,
     )
     return in_hardware(drafting, DraftLengthControl(engine, params))
 
 
 def _top(
-    config: RunConfig, kernel: Kernel, lockstep_folder: Path, stopwatch: Stopwatch
+    config: RunConfig,
+    kernel: Kernel,
+    lockstep_folder: Path,
+    stopwatch: Stopwatch,
+    recorder: Recorder | None,
 ) -> AhasdTop:
     backend = config.backend
     params = config.hardware.params
@@ -408,6 +419,7 @@ def _top(
         backend.ahasd,
         parts=backend.parts,
         lockstep=lockstep_folder if backend.compares_top else None,
+        recorder=recorder,
     )
     engine = stopwatch.on(engine, "hardware", ("step", "run", "advance"))
     return AhasdTop(engine, params, kernel, *_clocks(config), skip=backend.skip)
@@ -425,13 +437,15 @@ def _read_counters(kernel: Kernel, top: AhasdTop) -> dict[str, int]:
     return found
 
 
-def _check_aau(config: RunConfig, stream: TargetStream, ranks: RankMap) -> tuple[Sampled, ...]:
+def _check_aau(
+    config: RunConfig, stream: TargetStream, ranks: RankMap, recorder: Recorder | None
+) -> tuple[Sampled, ...]:
     """Run the operators that the PIM has in this run on the AAU's RTL, at the longest context."""
     on_pim = config.nonlinear.unit == "aau" and not config.scheme.startswith(("gpu", "npu"))
     if config.backend.aau == "contract" or not on_pim:
         return ()
     params = config.nonlinear.params()
-    unit = AttentionUnit(make_engine("aau", params, config.backend.aau), params)
+    unit = AttentionUnit(make_engine("aau", params, config.backend.aau, recorder=recorder), params)
     shapes = {"draft": config.dlm, "target": config.tlm}
     counts = {"draft": ranks.draft_ranks, "target": ranks.target.ranks}
     return tuple(check(unit, shapes, _longest_context(stream)[0], counts, config.seed))

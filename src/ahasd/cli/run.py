@@ -27,6 +27,7 @@ def run(
     seed: Annotated[int | None, Parameter(converter=whole)] = None,
     lockstep: Annotated[bool, Parameter(negative=())] = False,
     no_skip: Annotated[bool, Parameter(negative=())] = False,
+    activity: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     name: str | None = None,
     out: Path = Path("runs"),
@@ -92,6 +93,10 @@ def run(
         leaves a waveform.
     no_skip
         Clock every cycle instead of skipping those in which a unit rests. Slow: use it on `test`.
+    activity
+        Keep the pins of the hardware units at every clock edge that is not skipped, in the folder's
+        activity/UNIT.npz, for `ahasd power`. Without --backend every control unit runs as RTL in a
+        golden top, so that each has its file.
     set_
         Any configuration key, as key=value; may be given several times.
     name
@@ -111,12 +116,13 @@ def run(
     from rich.console import Console
 
     from ahasd.cli.progress import rows_progress, token_progress
-    from ahasd.system.config import load_config
+    from ahasd.sim.activity import Recorder
+    from ahasd.system.config import PARTS, load_config
     from ahasd.system.devices.mapping import mapping_lines
     from ahasd.system.devices.pool import DevicePool
     from ahasd.system.metrics.records import records
     from ahasd.system.report import memory_line, table
-    from ahasd.system.results import check_folder, document, write_folder
+    from ahasd.system.results import check_folder, document, origin_of, write_folder
     from ahasd.system.simulate import asserted, prepare, simulate
 
     given = {
@@ -134,6 +140,8 @@ def run(
         "seed": seed,
         "name": name,
     }
+    if activity and backend is None:
+        given |= {"backend.ahasd": "golden", **{f"backend.{part}": "rtl" for part in PARTS}}
     options = {key: value for key, value in given.items() if value is not None}
     resolved = load_config(config, merged(options, assignments(set_ or ())))
     folder = out / resolved.folder_name
@@ -146,6 +154,7 @@ def run(
     with rows_progress("statistics of the AAU") as progress:
         prepared = {each: prepare(resolved.with_scheme(each), progress) for each in schemes}
     loaded, _ = prepared[resolved.scheme]
+    recorder = Recorder() if activity else None
     for each in schemes:
         with token_progress(each, resolved.workload.tokens) as progress:
             began = time.perf_counter()
@@ -156,6 +165,7 @@ def run(
                     pool=pool,
                     progress=progress,
                     lockstep_folder=out,
+                    recorder=recorder if each == resolved.scheme else None,
                 )
             )
             wall_s.append(time.perf_counter() - began)
@@ -166,6 +176,8 @@ def run(
         for each in records(outcome, prepared[outcome.config.scheme][0])
     ]
     write_folder(folder, resolved, results, requests)
+    if recorder is not None:
+        recorder.write(folder / "activity", origin_of(outcomes[0]), outcomes[0].time_ps)
     console = Console()
     console.print(table(results))
     for domain, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():
