@@ -18,6 +18,13 @@ from ahasd.synth import hierarchy, memories, passes, path, sta
 from ahasd.synth.hierarchy import NONE, PARTS, Kinds
 from ahasd.synth.library import UNUSED, Library
 
+NETLIST = (
+    "setattr -mod -unset keep_hierarchy *",
+    "flatten -noscopeinfo",
+    "write_json cells.json",
+)
+"""Passes that write all cells as one module."""
+
 _MEMORY = re.compile(r"^  memory ", re.MULTILINE)
 _FLOP = re.compile(r"\$_(S|A|AL)?DFF")
 _LATCH = re.compile(r"\$_DLATCH")
@@ -43,6 +50,8 @@ class Request:
     boundaries
         What is kept apart, one of `ahasd.synth.hierarchy.BOUNDARIES`. Equal parts are mapped once,
         and have their areas.
+    netlist
+        Return the cells and their nets, too, of all parts together.
     """
 
     module: str
@@ -51,6 +60,7 @@ class Request:
     memories: str = memories.FLOPS
     clocks_ps: Mapping[str, int] = field(default_factory=dict)
     boundaries: str = NONE
+    netlist: bool = False
 
     @property
     def timed(self) -> bool:
@@ -89,6 +99,7 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         - parts: with the boundaries of all parts, area by part, and `own` for what is in none
         - timing: with clocks, of a design in one piece: see `ahasd.synth.path.read`
         - sta: with clocks, where OpenSTA is installed: see `ahasd.synth.sta.read`
+        - netlist: where asked for, the nets of every port and the type and nets of every cell
 
     Raises
     ------
@@ -111,6 +122,7 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         request.library.sha256,
         json.dumps([analysis, _mapping(request, ["cells.lib"]), treatment, kinds]),
         request.boundaries,
+        "netlist" if request.netlist else "",
         json.dumps(memories.FILES),
         json.dumps([passes.tools(), dict(request.clocks_ps), sta.installed()]),
         *(
@@ -182,6 +194,7 @@ def _map(
         script = ["read_verilog -lib black_box.v", *analysis, "memory_collect", *replaced]
     timed_again = request.timed and bool(sta.installed())
     script += [*_mapping(request, files), *(sta.WRITE if timed_again else ())]
+    script += NETLIST if request.netlist else ()
     log = passes.run(script, folder)
 
     mapped = json.loads((folder / "mapped.json").read_text())
@@ -205,6 +218,15 @@ def _map(
         }
         areas["own"] = round(result["area"] - sum(areas.values()), 6)
         result["parts"] = areas
+    if request.netlist:
+        kept = json.loads((folder / "cells.json").read_text())["modules"][request.module]
+        result["netlist"] = {
+            "ports": {name: port["bits"] for name, port in kept["ports"].items()},
+            "cells": {
+                name: [cell["type"], {pin: bits[0] for pin, bits in cell["connections"].items()}]
+                for name, cell in kept["cells"].items()
+            },
+        }
     if request.timed and not kinds:
         netlist = json.loads((folder / "netlist.json").read_text())["modules"][request.module]
         result["timing"] = path.read(log, netlist, library.states)

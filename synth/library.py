@@ -208,7 +208,7 @@ def _kind(body: str) -> str:
     names = sorted(set(re.findall(r"[A-Za-z_]\w*", function)))
     if not 1 <= len(names) <= 2:
         return ""
-    evaluate = _evaluator(function)
+    evaluate = evaluator(function)
     rows = itertools.product((0, 1), repeat=len(names))
     truth = [evaluate(dict(zip(names, row, strict=True))) for row in rows]
     return {
@@ -218,8 +218,8 @@ def _kind(body: str) -> str:
     }.get(tuple(truth), "")
 
 
-def _evaluator(function: str) -> Callable[[dict[str, int]], int]:
-    """Return what evaluates a Liberty function of one or two inputs."""
+def evaluator(function: str) -> Callable[[dict[str, int]], int]:
+    """Return what evaluates a Liberty function on the values of its inputs."""
     tokens = re.findall(r"[A-Za-z_]\w*|[01]|[!()&*|+^']", function)
 
     def either(at: int, row: dict[str, int]) -> tuple[int, int]:

@@ -66,30 +66,80 @@ class Node:
         Factor of delay, between those of the neighbours of 28 nm, 32 and 20 nm at 0.9 V.
     supply_v
         Voltage for which `delay` is.
+    energy
+        Factor of the energy of a change, to 28 nm at 0.9 V, between processes for speed and for
+        low power; `energy_factors` takes the voltage in.
+    energy_v
+        Voltage for which `energy` is.
     """
 
     nm: int
     area: float
     delay: Figure
     supply_v: float
+    energy: Figure
+    energy_v: float
+
+    def energy_factors(self, voltage: float) -> tuple[float, float]:
+        """Return low and high factor of energy from a voltage: energy is as its square."""
+        change = (self.energy_v / voltage) ** 2
+        return self.energy.low * change, self.energy.high * change
 
 
 _SCALING = "Stillmaker and Baas, Integration 58 (2017); area between 32 and 20 nm on a log scale"
+
+_BY_SQUARE = (
+    "Stillmaker and Baas, Integration 58 (2017), which ends at 1.3 V: low by its polynomial, high"
+    " by the square of the voltage from 1.2 V"
+)
+_SAME = Figure(low=1.0, high=1.0, source="the reference")
 
 NODES = {
     node.nm: node
     for node in (
         Node(
-            nm=180, area=0.020, delay=Figure(low=0.106, high=0.120, source=_SCALING), supply_v=1.8
+            nm=180,
+            area=0.020,
+            delay=Figure(low=0.106, high=0.120, source=_SCALING),
+            supply_v=1.8,
+            energy=Figure(low=0.0137, high=0.0144, source=_SCALING),
+            energy_v=1.8,
         ),
-        Node(nm=130, area=0.058, delay=Figure(low=0.25, high=0.28, source=_SCALING), supply_v=1.2),
-        Node(nm=45, area=0.37, delay=Figure(low=0.67, high=0.76, source=_SCALING), supply_v=1.0),
         Node(
-            nm=28, area=1.0, delay=Figure(low=1.0, high=1.0, source="the reference"), supply_v=0.9
+            nm=130,
+            area=0.058,
+            delay=Figure(low=0.25, high=0.28, source=_SCALING),
+            supply_v=1.2,
+            energy=Figure(low=0.0257, high=0.0326, source=_BY_SQUARE),
+            energy_v=1.8,
         ),
-        Node(nm=7, area=6.3, delay=Figure(low=2.6, high=2.9, source=_SCALING), supply_v=0.7),
+        Node(
+            nm=45,
+            area=0.37,
+            delay=Figure(low=0.67, high=0.76, source=_SCALING),
+            supply_v=1.0,
+            energy=Figure(low=0.373, high=0.420, source=_SCALING),
+            energy_v=1.0,
+        ),
+        Node(nm=28, area=1.0, delay=_SAME, supply_v=0.9, energy=_SAME, energy_v=0.9),
+        Node(
+            nm=7,
+            area=6.3,
+            delay=Figure(low=2.6, high=2.9, source=_SCALING),
+            supply_v=0.7,
+            energy=Figure(low=7.57, high=8.94, source=_SCALING),
+            energy_v=0.7,
+        ),
     )
 }
+
+LEAKAGE_NW_PER_GE = Figure(
+    low=0.25,
+    high=2.5,
+    source="28 nm, 25 to 85 degrees: half a milliwatt of 200 kGE at most",
+    assumed=True,
+)
+"""Libraries of older nodes say nothing of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
