@@ -9,6 +9,7 @@ from ahasd.cli.compare import compare
 from ahasd.cli.devices import devices
 from ahasd.cli.doctor import doctor
 from ahasd.cli.gen import gen
+from ahasd.cli.power import power
 from ahasd.cli.run import run
 from ahasd.cli.timing import timing
 from ahasd.cli.trace import trace
@@ -27,4 +28,5 @@ app.command(trace)
 app.command(gen)
 app.command(area)
 app.command(timing)
+app.command(power)
 app.command(doctor)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A record of a unit's pins in a run: see `ahasd run --activity`."""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ahasd import UserError
+from ahasd.rtl.configs import UNITS
+
+SCHEMA = "ahasd-activity/1"
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What went in and out of a unit at the edges that a run did not skip.
+
+    Attributes
+    ----------
+    header
+        What the file says of the unit and the run.
+    inputs, outputs
+        A row of bytes for each edge, pins one after the other, as it sees them.
+    clocks
+        Domains that have the edge, bit i the unit's i-th; none where only inputs changed.
+    times_ps
+        When it was.
+    sha256
+        Hash of the file.
+    """
+
+    header: dict[str, Any]
+    inputs: np.ndarray
+    outputs: np.ndarray
+    clocks: np.ndarray
+    times_ps: np.ndarray
+    sha256: str
+
+    @property
+    def unit(self) -> str:
+        """Name of the unit."""
+        return self.header["unit"]
+
+    @property
+    def params(self) -> Any:
+        """Its parameters; see `params_of`."""
+        return params_of(self.unit, self.header["parameters"])
+
+    @property
+    def stepped(self) -> dict[str, int]:
+        """Edges that were taken, by domain."""
+        return {
+            domain: int((self.clocks >> i & 1).sum())
+            for i, domain in enumerate(self.header["domains"])
+        }
+
+    @property
+    def busy_ps(self) -> int:
+        """Time that the edges taken stand for: that of the domain with the most of it."""
+        periods = self.header["periods_ps"]
+        return max(count * periods[domain] for domain, count in self.stepped.items())
+
+    def column(self, pins: Sequence[tuple[str, int]], name: str) -> tuple[int, int]:
+        """Return first byte and width of a pin among the inputs or outputs that are listed."""
+        at = 0
+        for pin, width in pins:
+            if pin == name:
+                return at, width
+            at += -(-width // 8)
+        raise KeyError(name)
+
+    def answers(self) -> int | None:
+        """Return how many payloads the output streams gave; None if clocks could be mistaken.
+
+        A record does not say which of two domains a stream belongs to.
+        """
+        if len(self.header["domains"]) > 1:
+            return None
+        inputs, outputs = self.header["inputs"], self.header["outputs"]
+        count = 0
+        for name, _ in outputs:
+            if name.endswith("__valid"):
+                ready = name.removesuffix("valid") + "ready"
+                valid = self.outputs[:, self.column(outputs, name)[0]]
+                taken = self.inputs[:, self.column(inputs, ready)[0]]
+                count += int((valid & taken & self.clocks & 1).sum())
+        return count
+
+
+def params_of(unit: str, told: Mapping[str, Any]) -> Any:
+    """Return the parameters of the catalogue that are equal to those of a record.
+
+    Raises
+    ------
+    UserError
+        The catalogue has none.
+    """
+    held = [*UNITS[unit].configurations.values()]
+    if unit in UNITS["ahasd"].parts:
+        held += [getattr(top, unit) for top in UNITS["ahasd"].configurations.values()]
+    for params in held:
+        if json.loads(json.dumps(asdict(params))) == told:
+            return params
+    raise UserError(
+        f"the record of {unit} is of parameters that this version does not have;"
+        " record again with `ahasd run --activity`"
+    )
+
+
+def read(path: Path) -> Activity:
+    """Read a record.
+
+    Raises
+    ------
+    UserError
+        It is missing or no record of ours, or its unit's sources have changed since.
+    """
+    try:
+        content = path.read_bytes()
+        with np.load(io.BytesIO(content), allow_pickle=False) as held:
+            header = json.loads(bytes(held["header"]))
+            if header["schema"] != SCHEMA:
+                raise ValueError("schema")
+            found = Activity(
+                header,
+                *(held[name] for name in ("inputs", "outputs", "clocks", "times_ps")),
+                sha256=hashlib.sha256(content).hexdigest(),
+            )
+    except FileNotFoundError:
+        raise UserError(
+            f"there is no {path}; record the pins of a run with `ahasd run --activity`"
+        ) from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} holds no recorded pins: {error}") from None
+    if UNITS[found.unit].source_sha256() != header["source_sha256"]:
+        raise UserError(
+            f"{path} was recorded before the sources of {found.unit} changed;"
+            " record again with `ahasd run --activity`"
+        )
+    return found

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of power as a table, for terminal and pages alike."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ahasd.synth.tables import TextTable, span
+
+
+def power_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return units with their power at 28 nm, idle and busy, and the mean of the run."""
+    shown = []
+    for row in rows:
+        scaled, leakage = row["scaled_mw"], row["assumed_leakage_mw"]
+        answer = row["scaled_pj_per_answer"]
+        gated = [low + leak for low, leak in zip(scaled["mean_gated"], leakage, strict=True)]
+        shown.append(
+            (
+                row["unit"],
+                f"{row['flops']:,}",
+                f"{row['duty']:.2g}",
+                span(*scaled["idle"], digits=2),
+                span(*scaled["busy"], digits=2),
+                f"{row['busy_pj']['clock'] / sum(row['busy_pj'].values()):.0%}",
+                span(*gated, digits=3),
+                span(*answer, digits=2) if answer else "-",
+            )
+        )
+    header = (
+        "unit",
+        "flip-flops",
+        "duty",
+        "idle, mW",
+        "busy, mW",
+        "of it clock",
+        "mean, gated, mW",
+        "pJ/answer",
+    )
+    note = (
+        "At 28 nm, 0.9 V. Idle: clocks run, nothing is asked; gated: clocks stand still then, and"
+        " assumed leakage is left. pJ/answer: all but the clock, over the answers of the run."
+    )
+    return TextTable("Power", header, shown, note=note)
+
+
+def origin_line(rows: Sequence[dict[str, Any]]) -> str:
+    """Return what run the activity is of."""
+    found = {
+        f"{run['tokens']} tokens of {run['trace']}, {run['dlm']} for {run['tlm']}, scheme"
+        f" {run['scheme']}, seed {run['seed']}, configuration {run['config_sha256'][:12]}"
+        for run in (row["activity"]["run"] for row in rows)
+    }
+    edges = sum(row["activity"]["edges_equal"] for row in rows)
+    return (
+        f"Activity: {'; '.join(sorted(found))}. Gates equal RTL at each of the {edges:,} edges that"
+        " were recorded."
+    )

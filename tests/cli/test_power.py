@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ahasd power` as a user calls it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ahasd.cli import main
+from ahasd.rtl.configs import UNITS
+from ahasd.rtl.draftctl.params import DraftctlParams, Rule, Token
+from ahasd.sim.activity import Recorder
+from ahasd.sim.draftctl import DraftLengthControl
+from ahasd.sim.registry import make_engine
+from ahasd.synth.library import OSU018
+
+TOLD = {
+    "config_sha256": "c" * 64,
+    "configuration": "paper",
+    "scheme": "ahasd",
+    "seed": 7,
+    "tokens": 20,
+    "trace": "made",
+    "dlm": "small",
+    "tlm": "large",
+    "run_ps": 1_000_000,
+    "periods_ps": {"pim": 1250, "npu": 1000},
+    "versions": {},
+}
+needs_osu018 = pytest.mark.skipif(not OSU018.exists(), reason="apt-get install qflow-tech-osu018")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def run(place, monkeypatch) -> Path:
+    """Return a run's folder with the pins of a draft-length control that decided on 20 tokens."""
+    monkeypatch.setenv("AHASD_CACHE", str(place.parent / "cache"))
+    params = DraftctlParams()
+    recorder = Recorder()
+    engine = make_engine("draftctl", params, "golden", recorder=recorder)
+    control = DraftLengthControl(engine, params)
+    control.write(rule=Rule.ENTROPY, entropy_limit=1000, k_max=4, min_len=1)
+    for i in range(20):
+        control.decide(Token(i == 0, 397 * i % 2000, 31 * i % 256))
+    recorder.write(place / "runs" / "mine" / "activity", TOLD, until_ps=10**9)
+    return place / "runs" / "mine"
+
+
+@needs_osu018
+def test_power_is_shown_and_kept_with_its_origin(run: Path, place: Path, capsys):
+    assert main(["power", "--run", "runs/mine"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for word in ("draftctl", "Gates equal RTL at each of the 40 edges", "seed 7", "cccccccccccc"):
+        assert word in shown
+    path = place / "runs" / "synth" / "power-paper-osu018.json"
+    (row,) = json.loads(path.read_text())["rows"]
+    # 40 of the 800 cycles that a microsecond has.
+    assert row["duty"] == pytest.approx(40 / 800)
+    assert row["activity"]["stepped"] == {"pim": 40}
+    assert row["activity"]["simulated"] == {"pim": 800}
+    assert row["activity"]["answers"] == 20
+    # The clock takes as much a cycle whether there is work or not, the rest comes on top.
+    assert row["busy_pj"]["clock"] / 40 == pytest.approx(row["idle_pj"]["clock"] / 1024)
+    assert row["library_mw"]["busy"] > 1.1 * row["library_mw"]["idle"] > 0
+    assert row["idle_pj"]["switching"] == 0
+    mean, busy, idle = (row["scaled_mw"][key][0] for key in ("mean", "busy", "idle"))
+    assert mean == pytest.approx(0.05 * busy + 0.95 * idle, rel=1e-4)
+    before = path.read_bytes()
+
+    assert main(["power", "draftctl", "--run", "runs/mine"]) == 0
+    assert path.read_bytes() == before
+
+
+@needs_osu018
+def test_pins_that_the_gates_do_not_give_stop_the_command(run: Path):
+    path = run / "activity" / "draftctl.npz"
+    with np.load(path) as held:
+        arrays = {name: held[name] for name in held.files}
+    arrays["outputs"][33, -1] ^= 1
+    np.savez_compressed(path, **arrays)
+
+    with pytest.raises(Exception, match="gates differ from RTL at edge 33 of the record: idle_pim"):
+        main(["power", "--run", "runs/mine"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--library", "ge"], "library ge has no power; take --library osu018"),
+        (["edc"], "there is no runs/mine/activity/edc.npz; record the pins of a run"),
+        (["alu"], "unknown unit 'alu'"),
+        (["--run", "nowhere"], "there is no nowhere/activity/ahasd.npz; record the pins of a run"),
+        (["--liberty", "nothing.lib"], "cannot read the Liberty file nothing.lib"),
+    ],
+)
+def test_what_cannot_be_done_is_told_with_its_remedy(run: Path, capsys, arguments, told):
+    given = arguments if "--run" in arguments else [*arguments, "--run", "runs/mine"]
+    if not {"--library", "--liberty"} & set(given) and not OSU018.exists():
+        pytest.skip("apt-get install qflow-tech-osu018")
+    assert main(["power", *given]) == 2
+    error = capsys.readouterr().err
+    assert told in " ".join(error.split())
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut off"])
+def test_a_file_that_is_no_record_is_told(run: Path, capsys, content: bytes):
+    (run / "activity" / "draftctl.npz").write_bytes(content)
+    assert main(["power", "--run", "runs/mine", "--library", "ge"]) == 2
+    assert "holds no recorded pins" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("schema", "ahasd-activity/0", "holds no recorded pins"),
+        ("source_sha256", "0" * 64, "recorded before the sources of draftctl changed"),
+        ("parameters", {"length_width": 99}, "parameters that this version does not have"),
+    ],
+)
+@needs_osu018
+def test_a_record_of_something_else_is_told(run: Path, capsys, key: str, value, told: str):
+    path = run / "activity" / "draftctl.npz"
+    with np.load(path) as held:
+        arrays = {name: held[name] for name in held.files}
+    header = json.loads(bytes(arrays["header"])) | {key: value}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez_compressed(path, **arrays)
+
+    assert main(["power", "--run", "runs/mine"]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_without_hardware_has_no_pins_to_keep(capsys):
+    arguments = ["run", "test", "--scheme", "npu-ar", "--baseline", "none", "--activity"]
+    assert main(arguments) == 2
+    assert "no hardware unit ran" in capsys.readouterr().err
+
+
+@pytest.mark.full
+def test_a_run_keeps_the_pins_of_every_control_unit(place: Path):
+    arguments = ["run", "test", "--baseline", "none", "--activity", "--name", "kept"]
+    assert main([*arguments, "--set", "hardware.draftctl=true"]) == 0
+    found = {path.stem for path in (place / "runs" / "kept" / "activity").iterdir()}
+    assert found == set(UNITS) - {"aau"}

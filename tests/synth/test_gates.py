@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates driven with pins: against a naive simulation, and against records that they must equal."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ahasd.gen.yosys import YosysError
+from ahasd.synth.power.activity import Activity
+from ahasd.synth.power.cells import Cell, Cells, State
+from ahasd.synth.power.gates import GateError, Gates
+from ahasd.synth.power.netlist import build
+
+FUNCTIONS: dict[str, Callable[..., int]] = {
+    "NAND": lambda a, b: 1 - (a & b),
+    "XOR": lambda a, b: a ^ b,
+    "MUX": lambda a, b, c: b if c else a,
+}
+
+
+def _cell(name: str, inputs: str, state: State | None = None, **outputs: int) -> Cell:
+    return Cell(name, 0.0, tuple(inputs), outputs, state, {}, {}, {})
+
+
+CELLS = Cells(
+    {
+        "NAND": _cell("NAND", "AB", Y=0b0111),
+        "XOR": _cell("XOR", "AB", Y=0b0110),
+        "MUX": _cell("MUX", "ABC", Y=0b11001010),
+        "DFF": _cell("DFF", "D", State("K", 0b10, 0, 0), Q=0b1010, N=0b1100),
+        # R clears while it is high, and goes before S.
+        "DFFR": _cell("DFFR", "DRS", State("K", 0b10101010, 0b11001100, 0b11110000), Q=0b1010),
+    },
+    voltage=1.0,
+    load_unit_pf=1.0,
+    energy_unit_pj=1.0,
+)
+
+
+def record(inputs: list[tuple[str, int]], outputs: list[tuple[str, int]], rows: Any) -> Activity:
+    """Return an activity from rows of (inputs, outputs, clocks), values by place."""
+
+    def packed(pins: list[tuple[str, int]], side: int) -> np.ndarray:
+        lines = [
+            b"".join(
+                value.to_bytes(-(-width // 8), "little")
+                for value, (_, width) in zip(row[side], pins, strict=True)
+            )
+            for row in rows
+        ]
+        return np.array([list(line) for line in lines], np.uint8).reshape(len(rows), -1)
+
+    header = {
+        "unit": "edc",
+        "domains": ["pim", "npu"],
+        "periods_ps": {"pim": 1250, "npu": 1000},
+        "inputs": inputs,
+        "outputs": outputs,
+    }
+    clocks = np.array([row[2] for row in rows], np.uint8)
+    return Activity(header, packed(inputs, 0), packed(outputs, 1), clocks, clocks, "")
+
+
+def _random_design(draw: random.Random) -> dict[str, Any]:
+    """Return a netlist of 60 gates and 12 flip-flops in two domains, without loops in its logic."""
+    width, flops, gates = 10, 12, 60
+    data = list(range(6, 6 + width))
+    states = list(range(100, 100 + flops))
+    inverses = list(range(150, 150 + flops))
+    wires: list[Any] = [*data, *states, *inverses, "0", "1"]
+    cells = {}
+    for i in range(gates):
+        kind = draw.choice(list(FUNCTIONS))
+        pins = {pin: draw.choice(wires) for pin in CELLS.by_type[kind].inputs}
+        cells[f"g{i}"] = [kind, pins | {"Y": 200 + i}]
+        wires.append(200 + i)
+    for i in range(flops):
+        pins = {"K": 2 if i % 2 else 3, "D": draw.choice(wires[-gates:])}
+        cells[f"f{i}"] = ["DFF", pins | {"Q": states[i], "N": inverses[i]}]
+    order = list(cells)
+    draw.shuffle(order)  # no tool writes them in the order of evaluation
+    ports = {"pim_clk": [2], "npu_clk": [3], "pim_rst": [4], "npu_rst": [5], "data": data}
+    ports["seen"] = [200 + gates - 1 - i for i in range(9)] + states[:3]
+    return {"ports": ports, "cells": {name: cells[name] for name in order}}
+
+
+def _naive(design: dict[str, Any], rows: list[tuple[int, int]]) -> tuple[list[int], dict[int, int]]:
+    """Simulate by evaluating until nothing changes; return outputs, and changes of every net.
+
+    Changes are counted between settled values, from those after the reset to the states after the
+    last edge.
+    """
+    values: dict[Any, int] = dict.fromkeys(range(300), 0) | {"0": 0, "1": 1}
+    states = {name: 0 for name, (kind, _) in design["cells"].items() if kind == "DFF"}
+    changes = dict.fromkeys(range(300), 0)
+    before: dict[Any, int] | None = None
+    outputs = []
+
+    def settle() -> None:
+        for _ in range(len(design["cells"])):
+            old = dict(values)
+            for name, (kind, pins) in design["cells"].items():
+                if kind == "DFF":
+                    values[pins["Q"]], values[pins["N"]] = states[name], 1 - states[name]
+                else:
+                    inputs = (values[pins[pin]] for pin in CELLS.by_type[kind].inputs)
+                    values[pins["Y"]] = FUNCTIONS[kind](*inputs)
+            if values == old:
+                return
+
+    for number, (word, clocks) in enumerate([(0, 3), *rows]):
+        for i, net in enumerate(design["ports"]["data"]):
+            values[net] = word >> i & 1
+        settle()
+        if number:
+            outputs.append(sum(values[net] << i for i, net in enumerate(design["ports"]["seen"])))
+            assert before is not None
+            for net in changes:
+                changes[net] += values[net] != before[net]
+        for name, (kind, pins) in design["cells"].items():
+            if kind == "DFF" and clocks >> (0 if pins["K"] == 2 else 1) & 1:
+                states[name] = values[pins["D"]]
+        if not number:
+            settle()  # with the states after the reset's edge
+        before = dict(values)
+    for name, (kind, pins) in design["cells"].items():
+        if kind == "DFF":  # what the last edge changed
+            for pin in "QN":
+                changes[pins[pin]] += states[name] != values[pins["Q"]]
+    return outputs, changes
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_circuits_do_what_a_naive_simulation_does(seed: int):
+    draw = random.Random(seed)
+    design = _random_design(draw)
+    rows = [(draw.getrandbits(10), draw.choice((0, 1, 2, 3))) for _ in range(40)]
+    outputs, changes = _naive(design, rows)
+    told = record(
+        [("data", 10)],
+        [("seen", 12)],
+        [((word,), (out,), clocks) for (word, clocks), out in zip(rows, outputs, strict=True)],
+    )
+    netlist = build(design, CELLS, ["pim", "npu"])
+    toggles = Gates(netlist, told).run(told.inputs, told.clocks, told.outputs)
+
+    assert toggles.sum() > 500
+    for (name, (_, pins)), (_, nets) in zip(design["cells"].items(), netlist.cells, strict=True):
+        for pin in pins.keys() & {"Q", "N", "Y"}:
+            assert toggles[nets[pin]] == changes[pins[pin]], (name, pin)
+
+
+COUNTER = {
+    # Two bits that count while `on` is high, and that a reset clears at once.
+    "ports": {
+        "pim_clk": [2],
+        "npu_clk": [3],
+        "pim_rst": [4],
+        "npu_rst": [5],
+        "on": [6],
+        "out__valid": [10],
+        "out__payload": [11, 12],
+    },
+    "cells": {
+        "low_next": ["XOR", {"A": 10, "B": 6, "Y": 20}],
+        "carry": ["NAND", {"A": 10, "B": 6, "Y": 21}],
+        "no_carry": ["NAND", {"A": 21, "B": "1", "Y": 22}],
+        "high_next": ["XOR", {"A": 11, "B": 22, "Y": 23}],
+        "low": ["DFFR", {"K": 2, "D": 20, "R": 4, "S": "0", "Q": 10}],
+        "high": ["DFFR", {"K": 2, "D": 23, "R": 4, "S": "0", "Q": 11}],
+        # Has no reset.
+        "copy": ["DFF", {"K": 2, "D": 11, "Q": 12}],
+    },
+}
+
+
+def _counted(ons: list[int]) -> Activity:
+    """Return the record that a counter must give, by arithmetic."""
+    rows, count, copied = [], 0, 0
+    for on in ons:
+        rows.append(((on,), (count & 1, count >> 1 | copied << 1), 1))
+        copied = count >> 1
+        count = (count + on) % 4
+    return record([("on", 1)], [("out__valid", 1), ("out__payload", 2)], rows)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1, 2])
+def test_a_counter_counts_whatever_it_powers_up_with(seed: int | None):
+    told = _counted([1, 1, 0, 1, 1, 1, 0, 1, 1, 1])
+    gates = Gates(build(COUNTER, CELLS, ["pim", "npu"]), told, seed=seed)
+
+    toggles = gates.run(told.inputs, told.clocks, told.outputs)
+
+    # Eight counts after ten edges: the lowest bit changed eight times, the next one four.
+    assert [toggles[gates.netlist.ports["out__valid"][0]]] == [8]
+    assert [toggles[net] for net in gates.netlist.ports["out__payload"]] == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("cell", "change", "pin"),
+    [
+        ("low_next", ["NAND", {"A": 10, "B": 6, "Y": 20}], "out__valid[0]"),
+        ("high_next", ["XOR", {"A": 11, "B": 21, "Y": 23}], "out__payload[0]"),
+        ("copy", ["DFF", {"K": 2, "D": 10, "Q": 12}], "out__payload[1]"),
+        ("low", ["DFFR", {"K": 2, "D": 20, "R": "0", "S": 4, "Q": 10}], "out__valid[0]"),
+        ("low", ["DFFR", {"K": 3, "D": 20, "R": 4, "S": "0", "Q": 10}], "out__valid[0]"),
+    ],
+)
+def test_another_cell_is_found_and_the_pin_named(cell: str, change: list[Any], pin: str):
+    told = _counted([1, 1, 0, 1, 1, 1, 0, 1])
+    broken = COUNTER | {"cells": COUNTER["cells"] | {cell: change}}
+    gates = Gates(build(broken, CELLS, ["pim", "npu"]), told)
+
+    with pytest.raises(GateError, match=rf"at edge \d+ of the record: {pin[:-3]}\[{pin[-2]}\]"):
+        gates.run(told.inputs, told.clocks, told.outputs)
+
+
+def test_an_edge_of_no_clock_changes_no_state():
+    told = _counted([1, 1, 1])
+    gates = Gates(build(COUNTER, CELLS, ["pim", "npu"]), told)
+
+    toggles = gates.run(told.inputs, np.array([0, 2, 0], np.uint8))
+
+    assert toggles[[*gates.netlist.state_nets]].sum() == 0
+
+
+def test_logic_that_feeds_itself_is_refused():
+    loop = COUNTER | {"cells": {"a": ["NAND", {"A": 20, "B": 6, "Y": 20}]}}
+
+    with pytest.raises(YosysError, match="feeds itself"):
+        build(loop, CELLS, ["pim", "npu"])
+
+
+def test_a_clock_that_is_no_port_is_refused():
+    gated = COUNTER | {"cells": {"a": ["DFF", {"K": 20, "D": 6, "Q": 21}]}}
+
+    with pytest.raises(YosysError, match="clock that is no port"):
+        build(gated, CELLS, ["pim", "npu"])
+
+
+def test_answers_are_counted_at_edges_of_the_clock_where_only_one_could_be_meant():
+    rows = [((1,), (1,), 1), ((0,), (1,), 1), ((1,), (1,), 0), ((1,), (0,), 1), ((1,), (1,), 1)]
+    told = record([("out__ready", 1)], [("out__valid", 1)], rows)
+
+    assert told.answers() is None
+    assert replace(told, header=told.header | {"domains": ["pim"]}).answers() == 2

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Power: Liberty tables and a circuit whose energy is worked out by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ahasd import UserError
+from ahasd.synth.library import Library, load
+from ahasd.synth.nodes import NODES
+from ahasd.synth.power import energy, liberty
+from ahasd.synth.power.cells import Table, read, truth
+from ahasd.synth.power.netlist import build
+from ahasd.synth.power.power import split
+
+LIBRARY = """
+library (tiny) {
+  time_unit : "1ns"; voltage_unit : "1V"; leakage_power_unit : "10pW";
+  capacitive_load_unit (100, ff);
+  nom_voltage : 2.0;
+  /* loads come first in one, slews in the other */
+  power_lut_template (by_load) {
+    variable_1 : total_output_net_capacitance; variable_2 : input_transition_time;
+    index_1 ("1, 2"); index_2 ("1, 2, 3");
+  }
+  power_lut_template (by_slew) { variable_1 : input_transition_time; index_1 ("0, 1"); }
+  cell (INV) {
+    area : 1; cell_leakage_power : 3;
+    pin (A) { direction : input; capacitance : 0.1; }
+    pin (Y) {
+      direction : output; function : "!A";
+      internal_power () {
+        related_pin : "A";
+        rise_power (by_load) {
+          index_1 ("0, 1"); index_2 ("0, 1");
+          values ("0.2, 0.6", \\
+                  "0.4, 0.8");
+        }
+        fall_power (scalar) { values ("0.1"); }
+      }
+      timing () { related_pin : "A"; rise_transition (scalar) { values ("0.5"); } }
+    }
+  }
+  cell (NAND2) {
+    area : 1;
+    leakage_power () { value : 1; when : "A"; } leakage_power () { value : 2; when : "!A"; }
+    pin (A) { direction : input; capacitance : 0.1; }
+    pin (B) { direction : input; capacitance : 0.1; }
+    pin (Y) {
+      direction : output; function : "(A B)'";
+      internal_power () { related_pin : "A B"; power (scalar) { values ("0.3"); } }
+      internal_power () { related_pin : "A"; power (scalar) { values ("0.9"); } }
+    }
+  }
+  cell (BUF) {
+    area : 1;
+    pin (A) { direction : input; capacitance : 0.1; }
+    pin (Y) {
+      direction : output; function : "A";
+      timing () { related_pin : "A"; rise_transition (by_slew) { values ("0.25, 9"); } }
+    }
+  }
+  cell (DFF) {
+    area : 4; cell_leakage_power : 5;
+    ff (IQ, IQN) { clocked_on : "C"; next_state : "D"; clear : "!R"; }
+    pin (C) {
+      direction : input; clock : true; capacitance : 0.05;
+      internal_power () {
+        rise_power (scalar) { values ("0.7"); }
+        fall_power (scalar) { values ("0.1"); }
+      }
+    }
+    pin (D) {
+      direction : input; capacitance : 0.2;
+      internal_power () { power (by_slew) { values ("0.0, 1.0"); } }
+    }
+    pin (R) { direction : input; capacitance : 0.1; }
+    pin (Q) {
+      direction : output; function : "IQ";
+      internal_power () { related_pin : "C"; power (scalar) { values ("0.6"); } }
+      timing () { related_pin : "C"; rise_transition (scalar) { values ("1"); } }
+    }
+    pin (N) { direction : output; function : "IQN"; }
+  }
+  cell (LATCH) {
+    area : 3;
+    latch (IQ, IQN) { enable : "G"; data_in : "D"; }
+    pin (D) { direction : input; } pin (G) { direction : input; }
+    pin (Q) { direction : output; function : "IQ"; }
+  }
+}
+"""
+CIRCUIT = {
+    "ports": {"pim_clk": [2], "pim_rst": [3], "data": [4], "held": [6]},
+    "cells": {
+        "flop": ["DFF", {"C": 2, "D": 4, "R": "1", "Q": 5}],
+        "inverter": ["INV", {"A": 5, "Y": 6}],
+    },
+}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Library:
+    """Return a library of four cells with round figures; its loads are in 100 fF."""
+    path = tmp_path / "tiny.lib"
+    path.write_text(LIBRARY)
+    return load(paths=[path])
+
+
+def test_tables_interpolate_between_their_entries_and_go_on_beyond():
+    table = Table([1.0, 3.0], [10.0, 20.0], [[1.0, 2.0], [5.0, 8.0]])
+
+    assert table.at(1, 10) == 1
+    assert table.at(3, 20) == 8
+    assert table.at(2, 10) == pytest.approx(3)  # half way from 1 to 5
+    assert table.at(2, 15) == pytest.approx(4)  # half way from 1.5 to 6.5
+    assert table.at(1, 30) == pytest.approx(3)  # one more step of 1
+    assert Table([0.0], [0.0], [[7.0]]).at(123, 456) == 7
+
+
+def test_a_functions_truth_table_has_its_first_input_in_the_lowest_bit():
+    assert truth("A B", "AB") == 0b1000
+    assert truth("A & !B", "AB") == 0b0010
+    assert truth("(A^B)' | C", ["A", "B", "C"]) == 0b11111001
+    assert truth("0", "A") == 0
+
+
+def test_cells_are_read_with_their_units(tiny: Library):
+    cells = read(tiny, ["INV", "NAND2", "DFF"])
+    inverter, nand, flop = (cells.by_type[name] for name in ("INV", "NAND2", "DFF"))
+
+    assert cells.voltage == 2
+    assert cells.load_unit_pf == cells.energy_unit_pj == pytest.approx(0.1)
+    assert inverter.capacitance_pf["A"] == pytest.approx(0.01)
+    assert inverter.leakage_nw == pytest.approx(0.03)
+    assert nand.leakage_nw == pytest.approx(0.015)  # the mean of 1 and 2 times 10 pW
+    assert nand.outputs == {"Y": 0b0111}
+    assert [arc.related for arc in nand.energies["Y"]] == ["A", "B", "A"]
+    assert flop.inputs == ("D", "R")
+    assert flop.state is not None
+    assert (flop.state.clock, flop.state.following, flop.state.clear) == ("C", 0b1010, 0b0011)
+    assert flop.outputs == {"Q": 0b1010, "N": 0b1100}
+    # Loads first: 0.6 is that of load 0 and slew 1.
+    (arc,) = inverter.energies["Y"]
+    assert arc.tables[0].at(1, 0) == 0.6
+
+
+def test_a_circuits_energy_is_that_worked_out_by_hand(tiny: Library):
+    cells = read(tiny, ["INV", "DFF", "BUF"])
+    netlist = build(CIRCUIT, cells, ["pim"])
+    slew = energy.drive_slew(tiny, cells)
+    found = energy.energies(netlist, cells, ["pim"], slew=slew, load_ff=40)
+    data, held = netlist.ports["data"][0], netlist.ports["held"][0]
+    (kept,) = netlist.state_nets[netlist.state_nets > 2]
+
+    assert slew == 0.25  # the buffer's own at no slew
+    # Half C V^2: 20 fF at D, 10 fF at the inverter, 40 fF at the port; 2 V.
+    assert found.switching_pj[[data, kept, held]] == pytest.approx([0.04, 0.02, 0.08])
+    # D at slew 0.25; Q alone; the inverter at slew 1 and load 0.4: rise 0.6 + 0.4 * 0.2, fall 0.1.
+    expected = [0.1 * 0.25, 0.1 * 0.6, 0.1 * (0.68 + 0.1) / 2]
+    assert found.internal_pj[[data, kept, held]] == pytest.approx(expected)
+    # A cycle is a rise and a fall, and 5 fF by 2 V squared.
+    assert found.clock_pj == {"pim": pytest.approx(0.1 * 0.8 + 0.005 * 4)}
+    assert found.leakage_nw == pytest.approx(0.08)
+
+    toggles = np.zeros(netlist.nets, np.int64)
+    toggles[[data, kept, held]] = 3, 2, 2
+    parts = split(found, toggles, {"pim": 10})
+    assert parts["clock"] == pytest.approx(1.0)
+    assert parts["internal"] == pytest.approx(3 * 0.025 + 2 * 0.06 + 2 * 0.039)
+    assert parts["switching"] == pytest.approx(3 * 0.04 + 2 * 0.02 + 2 * 0.08)
+
+
+def test_energy_of_several_supply_pins_adds_up(tmp_path: Path):
+    told = 'internal_power () { related_pin : "A B"; power (scalar) { values ("0.3"); } }'
+    parts = [
+        f'internal_power () {{ related_pg_pin : {rail}; related_pin : "A";'
+        f' power (scalar) {{ values ("{value}"); }} }}'
+        for rail, value in (("VDD", 0.3), ("VDD", 0.5), ("VSS", 0.2))
+    ]
+    path = tmp_path / "rails.lib"
+    path.write_text(
+        LIBRARY.replace(told, "\n".join(parts)).replace('values ("0.9")', 'values ("0.4")')
+    )
+    cells = read(load(paths=[path]), ["NAND2"])
+    nand = {
+        "ports": {"pim_clk": [2], "y": [5]},
+        "cells": {"g": ["NAND2", {"A": 3, "B": 4, "Y": 5}]},
+    }
+    netlist = build(nand, cells, ["pim"])
+    found = energy.energies(netlist, cells, ["pim"], slew=0.1, load_ff=0)
+
+    # VDD: the mean of 0.3 and 0.5; VSS 0.2; the arc without a supply pin 0.4; in 0.1 pJ.
+    assert found.internal_pj[netlist.ports["y"][0]] == pytest.approx(0.1 * (0.4 + 0.2 + 0.4))
+
+
+@pytest.mark.parametrize(
+    ("replace", "by", "wanted", "told"),
+    [
+        ("nom_voltage : 2.0;", "", "INV", "does not say its voltage"),
+        ("internal_power", "ignored", "INV", "no tables of internal power"),
+        ("latch (IQ, IQN)", "latch (IQ, IQN)", "LATCH", "LATCH is no flip-flop"),
+        ('clocked_on : "C"', 'clocked_on : "!C"', "DFF", "not clocked by a pin's rising edge"),
+        ('values ("0.0, 1.0")', 'values ("0.0")', "DFF", "has 1 values, not 2 times 1"),
+        ('"10pW"', '"ten"', "INV", "no unit that is known"),
+        ("cell (INV)", "cell (INV)", "NOR7", "has no cell NOR7"),
+    ],
+)
+def test_libraries_that_cannot_serve_say_why(
+    tmp_path: Path, replace: str, by: str, wanted: str, told: str
+):
+    path = tmp_path / "broken.lib"
+    path.write_text(LIBRARY.replace(replace, by))
+
+    with pytest.raises(UserError, match=told):
+        read(load(paths=[path]), [wanted])
+
+
+def test_text_that_ends_too_soon_is_told():
+    with pytest.raises(UserError, match="cut off"):
+        liberty.cells("cell (INV) { pin (", ["INV"])
+
+
+def test_an_attribute_without_semicolon_is_one_word():
+    (cell,) = liberty.cells("cell (A) {\n area : 3\n footprint : x\n pin (Y) { } }", "A").values()
+
+    assert cell.values == {"area": ["3"], "footprint": ["x"]}
+    assert [group.kind for group in cell.groups] == ["pin"]
+
+
+def test_energy_of_a_node_is_as_the_square_of_the_voltage():
+    low, high = NODES[180].energy_factors(1.8)
+
+    assert NODES[180].energy_factors(0.9) == pytest.approx((4 * low, 4 * high))
+    assert NODES[28].energy_factors(0.9) == (1, 1)
+
+
+def _polynomial(node: str, voltage: float) -> float:
+    """Return energy at a voltage by the coefficients of Stillmaker and Baas."""
+    squared, linear, constant = {
+        "180": (0, 24.64, -17.98),
+        "130": (7.171, -6.709, 2.904),
+        "HP45": (1.018, -0.3107, 0.1539),
+        "LP45": (1.103, -0.362, 0.2767),
+        "HP32": (0.8367, -0.4341, 0.1701),
+        "LP32": (0.9559, -0.7823, 0.471),
+        "HP20": (0.373, -0.1582, 0.04104),
+        "LP20": (0.2632, -0.14, 0.06841),
+        "HP7": (0.1776, -0.09097, 0.02447),
+        "LP7": (0.09365, -0.03409, 0.02043),
+    }[node]
+    return squared * voltage**2 + linear * voltage + constant
+
+
+def _at_28(process: str) -> float:
+    share = np.log(32 / 28) / np.log(32 / 20)
+    return (
+        _polynomial(f"{process}32", 0.9) ** (1 - share) * _polynomial(f"{process}20", 0.9) ** share
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "names", "voltage"),
+    [(180, ("180", "180"), 1.8), (45, ("LP45", "HP45"), 1.0), (7, ("HP7", "LP7"), 0.7)],
+)
+def test_factors_of_energy_are_those_of_the_published_polynomials(
+    node: int, names: tuple[str, str], voltage: float
+):
+    processes = [
+        name[:2] if name[0] in "HL" else process
+        for name, process in zip(names, ("HP", "LP"), strict=True)
+    ]
+    factors = [
+        _at_28(process) / _polynomial(name, voltage)
+        for process, name in zip(processes, names, strict=True)
+    ]
+
+    assert NODES[node].energy_factors(voltage) == pytest.approx(factors, rel=0.005)
+
+
+def test_factors_above_the_polynomials_range_span_two_ways_to_go_on():
+    low, high = NODES[130].energy_factors(1.8)
+
+    assert low == pytest.approx(_at_28("HP") / _polynomial("130", 1.8), rel=0.005)
+    assert high == pytest.approx(_at_28("LP") / _polynomial("130", 1.2) / 1.5**2, rel=0.005)
