@@ -32,6 +32,7 @@ from ahasd.rtl.aau.scalar import program_cycles
 from ahasd.rtl.aau.schedule import APPLY, REDUCE
 from ahasd.rtl.configs import UNITS
 from ahasd.synth import tables as synthesis
+from ahasd.synth.power.tables import origin_line, power_table
 from ahasd.synth.record import read as read_record
 from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import RunConfig, load_config
@@ -278,6 +279,16 @@ def paths() -> str:
     return "\n\n".join(told)
 
 
+def power() -> str:
+    """Return the power of the units in a run, by library."""
+    told = []
+    for path in sorted(SYNTHESIS.glob("power-*.json")):
+        rows = read_record(path, "power")
+        told.append(f"With `{rows[0]['library']['name']}`, {rows[0]['library']['node_nm']} nm:")
+        told += [text_table(power_table(rows)), origin_line(rows)]
+    return "\n\n".join(told)
+
+
 def packing(port: dict[str, Any], name: str = "", offset: int = 0) -> str:
     """Tell what the bits of a port, or of a field of it, mean; the lowest first."""
     if "fields" in port:
@@ -338,6 +349,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "area-boundaries": lambda: text_table(synthesis.boundary_table(recorded("area", "paper-ge"))),
     "area-blocks": lambda: text_table(synthesis.block_table(recorded("blocks", "default-ge"))),
     "timing": paths,
+    "power": power,
     "aau-cycles": aau_cycles,
     **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},
 }
