@@ -6,7 +6,7 @@ The classes are named, not imported, so that a reader of parameters loads no Ama
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -15,6 +15,8 @@ from typing import Any
 from ahasd.rtl.aau.numerics import CHEAP
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.ahasd.params import AhasdParams
+from ahasd.rtl.board.params import BoardParams
+from ahasd.rtl.bridge.params import BridgeParams
 from ahasd.rtl.draftctl.params import DraftctlParams
 from ahasd.rtl.edc.params import EdcParams
 from ahasd.rtl.gtsu.params import GtsuParams
@@ -86,6 +88,38 @@ def _load(path: str) -> type:
     return getattr(import_module(module), name)
 
 
+AHASD_PAPER = AhasdParams(
+    queues=QueuesParams(draft_batches=64, feedback_entries=32, preverify_entries=16, batch_width=7),
+)
+
+AHASD_TEST = AhasdParams(
+    edc=EdcParams(history=2, bucket_width=1, llr_width=2, entropy_fraction_width=4),
+    tvc=TvcParams(
+        table_entries=2,
+        cycles_width=8,
+        length_width=4,
+        ratio_fraction_width=2,
+        tokens_width=2,
+        time_width=10,
+    ),
+    queues=QueuesParams(
+        draft_batches=2,
+        feedback_entries=2,
+        preverify_entries=2,
+        batch_tokens=2,
+        token_width=2,
+        epoch_width=2,
+        branch_width=1,
+        batch_width=2,
+        npu_cycles_width=8,
+        kv_width=4,
+        task_width=2,
+    ),
+    gtsu=GtsuParams(ranks=2, task_entries=2, id_width=2),
+    host=HostParams(address_width=14, counter_width=33),
+)
+
+
 UNITS = {
     unit.name: unit
     for unit in (
@@ -111,40 +145,39 @@ UNITS = {
             golden="ahasd.rtl.ahasd.golden:AhasdGolden",
             domains=("pim", "npu"),
             configurations={
-                "paper": AhasdParams(
-                    queues=QueuesParams(
-                        draft_batches=64, feedback_entries=32, preverify_entries=16, batch_width=7
-                    ),
-                ),
+                "paper": AHASD_PAPER,
                 "small": AhasdParams(),
-                "test": AhasdParams(
-                    edc=EdcParams(history=2, bucket_width=1, llr_width=2, entropy_fraction_width=4),
-                    tvc=TvcParams(
-                        table_entries=2,
-                        cycles_width=8,
-                        length_width=4,
-                        ratio_fraction_width=2,
-                        tokens_width=2,
-                        time_width=10,
-                    ),
-                    queues=QueuesParams(
-                        draft_batches=2,
-                        feedback_entries=2,
-                        preverify_entries=2,
-                        batch_tokens=2,
-                        token_width=2,
-                        epoch_width=2,
-                        branch_width=1,
-                        batch_width=2,
-                        npu_cycles_width=8,
-                        kv_width=4,
-                        task_width=2,
-                    ),
-                    gtsu=GtsuParams(ranks=2, task_entries=2, id_width=2),
-                    host=HostParams(address_width=14, counter_width=33),
-                ),
+                "test": AHASD_TEST,
             },
             parts=("edc", "gtsu", "host", "queues", "tvc"),
+        ),
+        Unit(
+            name="board",
+            does="the top behind a serial line, for an FPGA",
+            hardware="ahasd.rtl.board.unit:BoardUnit",
+            golden="ahasd.rtl.board.golden:BoardGolden",
+            domains=("pim", "npu"),
+            configurations={
+                "paper": BoardParams(ahasd=AHASD_PAPER),
+                "small": BoardParams(),
+                "test": BoardParams(
+                    ahasd=replace(AHASD_TEST, host=replace(AHASD_TEST.host, address_width=16)),
+                    bridge=BridgeParams(divisor=4, gap_cycles=100, payload_bytes=4),
+                ),
+            },
+            parts=("ahasd", "bridge", "edc", "gtsu", "host", "queues", "tvc"),
+        ),
+        Unit(
+            name="bridge",
+            does="host bridge: a serial line to registers and streams",
+            hardware="ahasd.rtl.bridge.unit:BridgeUnit",
+            golden="ahasd.rtl.bridge.golden:BridgeGolden",
+            domains=("npu",),
+            configurations={
+                "paper": BridgeParams(),  # 115,200 baud at 25 MHz; no paper has one
+                "small": BridgeParams(divisor=8, gap_cycles=400, payload_bytes=8),
+                "test": BridgeParams(divisor=4, gap_cycles=100, payload_bytes=4),
+            },
         ),
         Unit(
             name="draftctl",

@@ -157,7 +157,7 @@ def test_a_changed_parameter_changes_the_hardware_and_its_manifest(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("tvv", "paper"), "unknown unit 'tvv'; known: aau, ahasd, draftctl, edc"),
+        (("tvv", "paper"), "unknown unit 'tvv'; known: aau, ahasd, board, bridge"),
         (("edc", "big"), "unit edc has no configuration 'big'; known: paper, small, test"),
         (("edc", "paper", {"depth": "4"}), "unit edc has no parameter 'depth'; known: history"),
         (("edc", "paper", {"history": "x"}), "parameter history of unit edc must be an integer"),
