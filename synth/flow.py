@@ -162,8 +162,10 @@ def _mapping(request: Request, files: list[str]) -> list[str]:
     unused = " ".join(f"-dont_use {pattern}" for pattern in UNUSED)
     clocks = request.clocks_ps
     aim = f" -constr limits.txt -D {min(clocks.values())}" if clocks else ""
+    # Where delays mean something, carries are looked ahead by the fastest of Yosys' ways.
+    adders = " -extra-map +/choices/kogge-stone.v" if clocks else ""
     return [
-        f"synth -noabc -run coarse: -top {request.module}",
+        f"synth -noabc{adders} -run coarse: -top {request.module}",
         "tee -q -o generic.json stat -json",
         f"dfflibmap {cells} {unused}",
         f"abc {cells} {unused}{aim}",
