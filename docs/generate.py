@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the generated parts of README and docs.
 
-They are everything between `<!-- begin: x -->` markers, the plot `docs/numerics.svg`, and a timing
-diagram `docs/units/x.svg` for every WaveJSON file `docs/units/x.wave.json`.
+They are everything between `<!-- begin: x -->` markers, the plots `docs/numerics.svg` and
+`docs/area-*.svg`, and a timing diagram `docs/units/x.svg` for every WaveJSON file
+`docs/units/x.wave.json`.
 
 python docs/generate.py           rewrite them
 python docs/generate.py --record  run the ablation first, and keep its figures in ablation.json
@@ -24,6 +25,7 @@ import wavedrom
 from rich.console import Console
 from rich.table import Table
 
+from ahasd.cli.area_plots import plots as area_plots
 from ahasd.gen.emit import write
 from ahasd.rtl.aau.encodings import Op
 from ahasd.rtl.aau.numerics import DEFAULT
@@ -265,7 +267,8 @@ def area_of_parts() -> str:
 def area_of_memories() -> str:
     """Return what became of every memory."""
     rows = recorded("area", "paper-ge", memories="macros")
-    return text_table(synthesis.memory_table([row for row in rows if row["unit"] != "ahasd"]))
+    once = [row for row in rows if row["unit"] != "ahasd" and not row["overrides"]]
+    return text_table(synthesis.memory_table(once))
 
 
 def paths() -> str:
@@ -346,6 +349,9 @@ GENERATED: dict[str, Callable[[], str]] = {
     "area-dies": area_of_dies,
     "area-parts": area_of_parts,
     "area-memories": area_of_memories,
+    "area-history": lambda: text_table(
+        synthesis.history_table(read_record(SYNTHESIS / "history-paper-ge.json", "history"))
+    ),
     "area-boundaries": lambda: text_table(synthesis.boundary_table(recorded("area", "paper-ge"))),
     "area-blocks": lambda: text_table(synthesis.block_table(recorded("blocks", "default-ge"))),
     "timing": paths,
@@ -389,6 +395,8 @@ def outputs() -> Iterator[tuple[Path, str]]:
     for page in pages():
         yield page, filled(page.read_text(encoding="utf-8"))
     yield DOCS / "numerics.svg", errors_svg()
+    for name, text in area_plots(recorded("area", "paper-ge")).items():
+        yield DOCS / f"{name}.svg", text
     for wave in sorted(DOCS.glob("units/*.wave.json")):
         yield wave.with_suffix("").with_suffix(".svg"), drawn(wave.read_text(encoding="utf-8"))
 

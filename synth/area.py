@@ -57,6 +57,11 @@ def area(
         As `ahasd.synth.flow.synthesise`.
     """
     unit, params = find(name, configuration, dict(overrides or {}))
+    changed = {
+        key: value
+        for key, value in sorted((overrides or {}).items())
+        if find(name, configuration, {key: value})[1] != unit.configurations[configuration]
+    }
     module = f"ahasd_{name}"
     text = to_rtlil(unit.load_hardware()(params), module, unit.domains)
     clocks = library_clocks_ps(unit.domains, library)
@@ -77,7 +82,7 @@ def area(
     row = {
         "unit": name,
         "configuration": configuration,
-        "overrides": dict(sorted((overrides or {}).items())),
+        "overrides": changed,
         "memories": memories,
         "parameters": asdict(params),
         "boundaries": boundaries,

@@ -24,7 +24,7 @@ FOLDER = Path("synth/results")
 
 
 def record_path(folder: Path, kind: str, configuration: str, library: Library) -> Path:
-    """Return the file of a record; `kind` is `area`, `timing` or `blocks`."""
+    """Return the file of a record; `kind` is `area`, `history`, `timing` or `blocks`."""
     label = re.sub(r"[^A-Za-z0-9._+-]", "-", library.name)[:100]
     return folder / f"{kind}-{configuration}-{label}.json"
 

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ahasd.synth.hierarchy import NONE
+from ahasd.synth.history import changes
 from ahasd.synth.memories import FLOPS, MACROS
 from ahasd.synth.nodes import CLAIM_PERCENT, DIES, DIES_PER_RANK, PAPER_MM2
 from ahasd.synth.silicon import CONVERSIONS, shares_percent, silicon_mm2, verdict
@@ -113,6 +114,24 @@ def summary_table(rows: Sequence[dict[str, Any]]) -> TextTable:
         "mm2, `paper`",
     )
     return TextTable("Area", header, shown)
+
+
+def history_table(held: Sequence[dict[str, Any]]) -> TextTable:
+    """Return how areas changed, the newest change first."""
+    shown = [
+        (
+            line["date"],
+            line["version"],
+            label(line),
+            f"{before['ge'] / 1000:.2f}",
+            f"{line['ge'] / 1000:.2f}",
+            f"{line['ge'] / before['ge'] - 1:+.1%}",
+            f"{line['macro_bits'] - before['macro_bits']:+,}",
+        )
+        for before, line in changes(held)
+    ]
+    header = ("date", "version", "unit", "kGE before", "kGE", "change", "macro bits")
+    return TextTable("Changes of area", header, shown, 3)
 
 
 def memory_table(rows: Sequence[dict[str, Any]]) -> TextTable:

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from ahasd.cli import main
+from ahasd.rtl.configs import UNITS
 from ahasd.synth.library import OSU018
 
 
@@ -31,7 +32,34 @@ def test_area_shows_units_and_keeps_rows_with_their_origin(place, capsys):
     assert "gtsu ranks=4" in capsys.readouterr().out
     after = json.loads(path.read_text())
     assert [row for row in after["rows"] if not row["overrides"]] == before["rows"]
-    assert sorted(entry.name for entry in place.rglob("*") if entry.is_file()) == [path.name]
+    past = path.with_name("history-test-ge.json")
+    assert {entry for entry in place.rglob("*") if entry.is_file()} == {path, past}
+    lines = json.loads(past.read_text())["rows"]
+    assert [(line["unit"], line["overrides"]) for line in lines] == [
+        ("gtsu", {}),
+        ("draftctl", {}),
+        ("gtsu", {"ranks": "4"}),
+    ]
+    assert main(["area", "gtsu", "draftctl", "--config", "test"]) == 0
+    assert json.loads(past.read_text())["rows"] == lines  # nothing changed
+
+
+def test_a_sweep_keeps_a_row_for_each_step_and_draws_what_it_is_for(place, capsys):
+    sizes = ["--sweep", "bucket_width=1,2", "--sweep", "llr_width=2,1"]
+    assert main(["area", "edc", "--config", "test", "--plot", *sizes]) == 0
+    shown = capsys.readouterr().out
+    assert "see runs/synth/area-pht.svg" in shown
+    rows = json.loads((place / "runs" / "synth" / "area-test-ge.json").read_text())["rows"]
+    default = UNITS["edc"].configurations["test"]
+    found = {(row["parameters"]["bucket_width"], row["parameters"]["llr_width"]) for row in rows}
+    assert found == {(1, 2), (2, 1)}
+    for row in rows:
+        # What is as it was anyway is no change.
+        assert row["overrides"] == {
+            key: str(row["parameters"][key])
+            for key in ("bucket_width", "llr_width")
+            if row["parameters"][key] != getattr(default, key)
+        }
 
 
 def test_a_second_run_gives_the_same_bytes(place):
@@ -68,6 +96,13 @@ def test_the_top_is_shown_as_a_share_of_dies_with_a_verdict(place, capsys, monke
         (["area", "gtsu", "--liberty", "none.lib"], "cannot read the Liberty file none.lib"),
         (["area", "gtsu", "--set", "ranks=0"], "unit gtsu: ranks"),
         (["area", "gtsu", "--memories", "paper"], "memories"),
+        (["area", "gtsu", "--boundaries", "some"], "boundaries"),
+        (["area", "gtsu", "--sweep", "ranks"], "--sweep takes key=value, not 'ranks'"),
+        (["area", "gtsu", "--sweep", "ranks=4,x"], "ranks of unit gtsu must be an integer"),
+        (
+            ["area", "gtsu", "--sweep", "ranks=2,4", "--sweep", "queue=1"],
+            "their number must be equal, not ranks 2, queue 1",
+        ),
         (["timing", "gtsu", "--library", "ge"], "placeholders for delays"),
         (["timing", "nonesuch", "--library", "ge"], "unknown unit 'nonesuch'"),
     ],
@@ -80,8 +115,9 @@ def test_what_a_user_can_mend_is_one_line(place, capsys, arguments, said):
     assert list(place.iterdir()) == []
 
 
-def test_a_record_of_something_else_is_not_replaced(place, capsys):
-    path = place / "runs" / "synth" / "area-test-ge.json"
+@pytest.mark.parametrize("kind", ["area", "history"])
+def test_a_record_of_something_else_is_not_replaced(place, capsys, kind):
+    path = place / "runs" / "synth" / f"{kind}-test-ge.json"
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     assert main(["area", "draftctl", "--config", "test"]) == 2

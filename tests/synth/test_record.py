@@ -19,6 +19,7 @@ from ahasd.rtl.configs import UNITS
 from ahasd.rtl.draftctl.unit import DraftctlUnit
 from ahasd.synth import record
 from ahasd.synth.area import area
+from ahasd.synth.history import latest
 from ahasd.synth.library import load
 from ahasd.synth.nodes import PAPER_MM2
 from ahasd.synth.record import merge, read, record_path, stale, write
@@ -259,6 +260,14 @@ def test_a_design_of_two_clocks_is_the_same_text_under_every_hash_seed():
         for seed in ("0", "2", "3")  # among these, Amaranth's own order differs
     }
     assert len(found) == 1
+
+
+def test_the_history_ends_with_what_is_recorded():
+    held = read(RESULTS / "history-paper-ge.json", "history")
+    for row in read(RESULTS / "area-paper-ge.json", "area"):
+        last = latest(held, row)
+        assert last is not None
+        assert (last["ge"], last["macro_bits"]) == (row["ge"], row["macro_bits"])
 
 
 @pytest.mark.full

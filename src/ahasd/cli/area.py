@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ahasd area`: the area of units by synthesis."""
 
+import itertools
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ahasd.cli.options import assignments
+from ahasd.cli.options import assignments, swept
 
 if TYPE_CHECKING:
     from ahasd.synth.library import Library
@@ -22,6 +24,8 @@ def area(
     parts: Annotated[bool, Parameter(negative=())] = False,
     blocks: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    sweep: Annotated[list[str] | None, Parameter(negative=())] = None,
+    plot: Annotated[bool, Parameter(negative=())] = False,
     out: Path = Path("runs/synth"),
     no_cache: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
@@ -29,7 +33,8 @@ def area(
 
     Prints gates, flip-flops, memories and what became of them; area by three conversions, beside
     the paper's; and the share of DRAM dies. OUT/area-CONFIG-LIBRARY.json keeps a row for each
-    unit, with parameters, hashes and versions; rows of other units stay.
+    unit, with parameters, hashes and versions; rows of other units stay. Where an area changes,
+    OUT/history-CONFIG-LIBRARY.json gets a line.
 
     For example:
 
@@ -37,6 +42,7 @@ def area(
     - `ahasd area edc gtsu --parts`
     - `ahasd area queues --memories macros`
     - `ahasd area aau --set lanes=4 --boundaries repeated`
+    - `ahasd area aau --sweep lanes=1,2,4,8,16,32 --plot`
     - `ahasd area --blocks`
     - `ahasd area edc --liberty sky130_fd_sc_hd__tt_025C_1v80.lib.gz`
 
@@ -63,6 +69,11 @@ def area(
         Show building blocks beside an estimate instead of units.
     set_
         A parameter, as key=value; may be given several times.
+    sweep
+        A parameter and its values, as key=value,value,...; given several times, all go on together.
+    plot
+        Draw what there are rows for, as OUT/area-*.svg: parts of the top and the AAU, lanes
+        against time, the EDC against its table, queues against their depth.
     out
         Folder of the records; synth/results, in a checkout, refreshes those that docs show.
     no_cache
@@ -70,8 +81,11 @@ def area(
     """
     from rich.console import Console
 
+    from ahasd import __version__
     from ahasd.cli.synthesis import chosen, show
+    from ahasd.gen.manifest import find
     from ahasd.synth.area import area as area_of
+    from ahasd.synth.history import extended
     from ahasd.synth.library import load
     from ahasd.synth.record import merge, read, record_path, write
     from ahasd.synth.tables import (
@@ -88,14 +102,19 @@ def area(
         _blocks(cells, out, cached=not no_cache)
         return
     path = record_path(out, "area", config, cells)
+    past = record_path(out, "history", config, cells)
     read(path, "area")  # what is no record is told before the work
+    read(past, "history")
     rows = []
-    for unit in chosen(units):
+    fixed, steps = assignments(set_ or ()), swept(sweep or ())
+    for unit, step in itertools.product(units, steps):
+        find(unit, config, fixed | step)  # what is no parameter, too
+    for unit, changes in chosen(units, steps):
         row = area_of(
             unit,
             config,
             cells,
-            overrides=assignments(set_ or ()),
+            overrides=fixed | changes,
             memories=memories,
             boundaries=boundaries,
             parts=parts,
@@ -103,6 +122,8 @@ def area(
         )
         rows.append(row)
         write(path, "area", merge(read(path, "area"), [row]))
+        told = extended(read(past, "history"), row, version=__version__, date=f"{date.today()}")
+        write(past, "history", told)
     known = [row for row in read(path, "area") if row["memories"] == memories]
     both_ways = boundary_table([row for row in known if row["unit"] in {r["unit"] for r in rows}])
     divided = (parts_table(row) for row in rows if parts)
@@ -110,7 +131,27 @@ def area(
     if any(row["unit"] == "ahasd" and not row["overrides"] for row in rows):
         show(die_table(known))
         Console().print(verdict_line(known), markup=False, highlight=False)
+    if plot:
+        _plots(read(path, "area"), out)
     Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _plots(rows: list[dict[str, Any]], out: Path) -> None:
+    """Draw what there are rows for."""
+    from rich.console import Console
+
+    from ahasd import UserError
+    from ahasd.cli.area_plots import plots
+
+    for name, text in plots(rows).items():
+        path = out / f"{name}.svg"
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UserError(
+                f"cannot write {path}: {error.strerror}; choose another --out"
+            ) from error
+        Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _blocks(cells: "Library", out: Path, *, cached: bool) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the commands of synthesis share."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -12,8 +13,10 @@ from ahasd.rtl.configs import UNITS
 from ahasd.synth.tables import TextTable
 
 
-def chosen(units: Sequence[str]) -> Iterator[str]:
-    """Yield the units to do, all by default, while a bar shows which one is under way.
+def chosen(
+    units: Sequence[str], steps: Sequence[dict[str, str]] = ({},)
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the units to do, all by default, each with every step, while a bar shows the unit.
 
     Raises
     ------
@@ -24,11 +27,12 @@ def chosen(units: Sequence[str]) -> Iterator[str]:
     for name in names:
         if name not in UNITS:
             raise UserError(f"unknown unit {name!r}; known: {', '.join(UNITS)}")
-    with token_progress(names[0], len(names)) as progress:
-        for done, name in enumerate(names):
+    total = len(names) * len(steps)
+    with token_progress(names[0], total) as progress:
+        for done, (name, step) in enumerate(itertools.product(names, steps)):
             progress(done, name)
-            yield name
-        progress(len(names), names[-1])
+            yield name, step
+        progress(total, names[-1])
 
 
 def show(*tables: TextTable) -> None:

@@ -65,7 +65,7 @@ def timing(
     path = record_path(out, "timing", config, cells)
     read(path, "timing")  # what is no record is told before the work
     rows = []
-    for unit in chosen(units):
+    for unit, _ in chosen(units):
         row = timing_of(
             unit,
             config,
