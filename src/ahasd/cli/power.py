@@ -58,7 +58,7 @@ def power(
     folder = run / "activity"
     wanted = units or [name for name in UNITS if (folder / f"{name}.npz").exists()]
     rows = []
-    for unit in chosen(wanted or ["ahasd"]):  # its file is missing, too, which is then told
+    for unit, _ in chosen(wanted or ["ahasd"]):  # its file is missing, too, which is then told
         activity = read_activity(folder / f"{unit}.npz")
         path = record_path(out, "power", activity.header["configuration"], cells)
         read(path, "power")  # what is no record is told before the work
