@@ -36,6 +36,7 @@ from ahasd.rtl.configs import UNITS
 from ahasd.synth import tables as synthesis
 from ahasd.synth.power.tables import origin_line, power_table
 from ahasd.synth.record import read as read_record
+from ahasd.synth.timing_tables import path_table, timing_table
 from ahasd.system.compare import ablation, ablation_table, tvc_table
 from ahasd.system.config import RunConfig, load_config
 from ahasd.system.devices.aau_tables import LANES, lanes_us
@@ -277,8 +278,8 @@ def paths() -> str:
     for path in sorted(SYNTHESIS.glob("timing-paper-*.json")):
         rows = read_record(path, "timing")
         told.append(f"With `{rows[0]['library']['name']}`, {rows[0]['library']['node_nm']} nm:")
-        told += [text_table(synthesis.timing_table(rows)._replace(note=""))]
-        told += [text_table(synthesis.path_table(rows))]
+        told += [text_table(timing_table(rows)._replace(note=""))]
+        told += [text_table(path_table(rows))]
     return "\n\n".join(told)
 
 

@@ -17,6 +17,9 @@ from ahasd.synth.nodes import (
 
 Range = tuple[float, float]
 
+NOT_ON_DIE = ("board", "bridge")
+"""Units of an FPGA, of which a DRAM die has none."""
+
 CONVERSIONS = {
     "logic": "28 nm logic, placed",
     "dram": "density of a DRAM process",

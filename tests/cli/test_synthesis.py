@@ -45,14 +45,14 @@ def test_area_shows_units_and_keeps_rows_with_their_origin(place, capsys):
 
 
 def test_a_sweep_keeps_a_row_for_each_step_and_draws_what_it_is_for(place, capsys):
-    sizes = ["--sweep", "bucket_width=1,2", "--sweep", "llr_width=2,1"]
+    sizes = ["--sweep", "bucket_width=1,2,1", "--sweep", "llr_width=2,1,1"]
     assert main(["area", "edc", "--config", "test", "--plot", *sizes]) == 0
     shown = capsys.readouterr().out
     assert "see runs/synth/area-pht.svg" in shown
     rows = json.loads((place / "runs" / "synth" / "area-test-ge.json").read_text())["rows"]
     default = UNITS["edc"].configurations["test"]
     found = {(row["parameters"]["bucket_width"], row["parameters"]["llr_width"]) for row in rows}
-    assert found == {(1, 2), (2, 1)}
+    assert found == {(1, 2), (2, 1), (1, 1)}
     for row in rows:
         # What is as it was anyway is no change.
         assert row["overrides"] == {

@@ -26,6 +26,13 @@ def test_tiles_are_as_large_as_their_sizes_and_fill_the_box():
             assert apart_x or apart_y
 
 
+def test_tiles_are_cut_across_their_longer_side():
+    squares = tiles([1, 1, 1, 1], Box(0, 0, 8, 8))
+    assert {(tile.width, tile.height) for tile in squares} == {(4, 4)}
+    assert [tile.x for tile in tiles([1, 1], Box(0, 0, 4, 2))] == [0, 2]
+    assert [tile.y for tile in tiles([1, 1], Box(0, 0, 2, 4))] == [0, 2]
+
+
 def test_parts_of_nothing_have_a_place_too():
     assert tiles([0, 0], Box(0, 0, 10, 4)) == [Box(0, 0, 5, 4), Box(5, 0, 5, 4)]
 

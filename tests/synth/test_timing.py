@@ -10,8 +10,8 @@ from ahasd.gen.yosys import YosysError
 from ahasd.rtl.configs import Unit
 from ahasd.synth import path, sta
 from ahasd.synth.library import load
-from ahasd.synth.tables import judged, timing_table
 from ahasd.synth.timing import library_clocks_ps, timing
+from ahasd.synth.timing_tables import judged, timing_table
 
 LOG = r"""
 ABC: WireLoad = "none"  Gates =    602 ( 11.0 %)   Delay =  3735.01 ps  (  4.8 %)

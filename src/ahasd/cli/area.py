@@ -49,7 +49,7 @@ def area(
     Parameters
     ----------
     units
-        Units of the catalogue; all of them by default.
+        Units of the catalogue; by default all that are on a DRAM die.
     config
         Configuration to start from: paper, small or test.
     library

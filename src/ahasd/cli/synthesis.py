@@ -10,20 +10,23 @@ from rich.table import Table
 from ahasd import UserError
 from ahasd.cli.progress import token_progress
 from ahasd.rtl.configs import UNITS
+from ahasd.synth.silicon import NOT_ON_DIE
 from ahasd.synth.tables import TextTable
 
 
 def chosen(
     units: Sequence[str], steps: Sequence[dict[str, str]] = ({},)
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the units to do, all by default, each with every step, while a bar shows the unit.
+    """Yield the units to do, each with every step, while a bar shows the unit.
+
+    By default they are all that are on a DRAM die.
 
     Raises
     ------
     UserError
         A unit is not in the catalogue.
     """
-    names = list(dict.fromkeys(units)) or list(UNITS)
+    names = list(dict.fromkeys(units)) or [name for name in UNITS if name not in NOT_ON_DIE]
     for name in names:
         if name not in UNITS:
             raise UserError(f"unknown unit {name!r}; known: {', '.join(UNITS)}")

@@ -35,7 +35,7 @@ def timing(
     Parameters
     ----------
     units
-        Units of the catalogue; all of them by default.
+        Units of the catalogue; by default all that are on a DRAM die.
     config
         Configuration to start from: paper, small or test.
     library
@@ -58,8 +58,8 @@ def timing(
     from ahasd.cli.synthesis import chosen, show
     from ahasd.synth.library import load
     from ahasd.synth.record import merge, read, record_path, write
-    from ahasd.synth.tables import path_table, timing_table
     from ahasd.synth.timing import timing as timing_of
+    from ahasd.synth.timing_tables import path_table, timing_table
 
     cells = load(library, liberty or ())
     path = record_path(out, "timing", config, cells)
