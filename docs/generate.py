@@ -34,6 +34,8 @@ from ahasd.rtl.aau.scalar import program_cycles
 from ahasd.rtl.aau.schedule import APPLY, REDUCE
 from ahasd.rtl.configs import UNITS
 from ahasd.synth import tables as synthesis
+from ahasd.synth.fpga import report as fpga_report
+from ahasd.synth.fpga.boards import BOARDS
 from ahasd.synth.power.tables import origin_line, power_table
 from ahasd.synth.record import read as read_record
 from ahasd.synth.timing_tables import path_table, timing_table
@@ -293,6 +295,11 @@ def power() -> str:
     return "\n\n".join(told)
 
 
+def fpga(table: Callable[[list[dict[str, Any]]], synthesis.TextTable]) -> str:
+    """Return a table of the builds for FPGAs."""
+    return text_table(table([row for board in BOARDS for row in recorded(fpga_report.KIND, board)]))
+
+
 def packing(port: dict[str, Any], name: str = "", offset: int = 0) -> str:
     """Tell what the bits of a port, or of a field of it, mean; the lowest first."""
     if "fields" in port:
@@ -356,6 +363,10 @@ GENERATED: dict[str, Callable[[], str]] = {
     "area-boundaries": lambda: text_table(synthesis.boundary_table(recorded("area", "paper-ge"))),
     "area-blocks": lambda: text_table(synthesis.block_table(recorded("blocks", "default-ge"))),
     "timing": paths,
+    "fpga-boards": lambda: text_table(fpga_report.board_table(list(BOARDS.values()))),
+    "fpga-cells": partial(fpga, fpga_report.use_table),
+    "fpga-clocks": partial(fpga, fpga_report.clock_table),
+    "fpga-bitstreams": partial(fpga, fpga_report.bitstream_table),
     "power": power,
     "aau-cycles": aau_cycles,
     **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},

@@ -42,26 +42,36 @@ def find(
         known = ", ".join(unit.configurations)
         raise UserError(f"unit {name} has no configuration {configuration!r}; known: {known}")
     params = unit.configurations[configuration]
-    changes: dict[str, Any] = {}
+    changes: dict[str, int] = {}
+    known = _parameters(params)
     for key, text in (overrides or {}).items():
-        known = _parameters(params)
         if key not in known:
             raise UserError(f"unit {name} has no parameter {key!r}; known: {', '.join(known)}")
         try:
-            value = int(text)
+            changes[key] = int(text)
         except ValueError:
             raise UserError(
                 f"parameter {key} of unit {name} must be an integer, not {text!r}"
             ) from None
-        part, _, field = key.rpartition(".")
-        (changes.setdefault(part, {}) if part else changes)[field] = value
     try:
-        for part, values in changes.items():
-            if isinstance(values, dict):
-                changes[part] = replace(getattr(params, part), **values)
-        return unit, replace(params, **changes)
+        return unit, _changed(params, changes)
     except ValueError as error:
         raise UserError(f"unit {name}: {error}") from None
+
+
+def _changed(params: Any, changes: dict[str, int]) -> Any:
+    """Return parameters with some changed, in parts and parts of these at once."""
+    own: dict[str, Any] = {}
+    of_parts: dict[str, dict[str, int]] = {}
+    for key, value in changes.items():
+        part, dot, rest = key.partition(".")
+        if dot:
+            of_parts.setdefault(part, {})[rest] = value
+        else:
+            own[key] = value
+    for part, values in of_parts.items():
+        own[part] = _changed(getattr(params, part), values)
+    return replace(params, **own)
 
 
 def _parameters(params: Any) -> list[str]:

