@@ -100,8 +100,8 @@ def self_test(
 ) -> Iterator[Result]:
     """Run the steps of the self-test and yield what became of each; after a failure go on.
 
-    The board should come from a reset. Registers are left with their reset values, masks of ranks
-    apart.
+    The board comes from a reset or from another self-test. Registers are left with their reset
+    values, masks of ranks apart.
 
     Parameters
     ----------

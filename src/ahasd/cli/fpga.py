@@ -118,8 +118,10 @@ def _self_test(board: "Board", configuration: str, changes: dict[str, str], wher
 
     console = Console()
     params = board.params(configuration, changes)
+    with console.status(f"{board.name}: a board to be simulated is compiled first"):
+        line = _line(board, configuration, changes, where)
     failed = 0
-    for result in self_test(Client(_line(board, configuration, changes, where)), params.ahasd):
+    for result in self_test(Client(line), params.ahasd):
         failed += bool(result.fault)
         verdict = f"FAILED: {result.fault}" if result.fault else "ok"
         told = f"{result.step:10} {verdict:8} {result.does}"

@@ -89,6 +89,10 @@ def test_the_compiled_board_passes_as_the_golden_one_does_edge_by_edge(tmp_path)
     found = run(engine)
     assert list(found) == [step.__name__ for step in selftest.STEPS]
     assert {name: result.fault for name, result in found.items()} == dict.fromkeys(found, "")
+    for _ in range(20):  # at rest: idle, and no edge changes a flip-flop
+        seen = engine.step({"rx": 1, "now": 0}, 3, 0)
+        assert seen["idle_pim"] & seen["idle_npu"]
+        assert not engine.changed
 
 
 class Silent:
