@@ -31,7 +31,7 @@ from ahasd.rtl.aau.encodings import Op
 from ahasd.rtl.aau.numerics import DEFAULT
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.scalar import program_cycles
-from ahasd.rtl.aau.schedule import APPLY, REDUCE
+from ahasd.rtl.aau.schedule import APPLY
 from ahasd.rtl.configs import UNITS
 from ahasd.synth import tables as synthesis
 from ahasd.synth.fpga import report as fpga_report
@@ -327,10 +327,10 @@ def ports(unit: str) -> str:
 
 def aau_cycles() -> str:
     """Return the cycles of the AAU's passes and programs with default numerics."""
-    rows = []
+    rows, passes = [], AauParams().passes
     for op in Op:
         first, second = (
-            f"{do.interval}, {do.latency}" if do else "" for do in (REDUCE.get(op), APPLY.get(op))
+            f"{do.interval}, {do.latency}" if do else "" for do in (passes.get(op), APPLY.get(op))
         )
         rows.append((f"`{op.name}`", first, str(program_cycles(op, DEFAULT) or ""), second))
     header = ("`op`", "first pass", "program", "second or only pass")

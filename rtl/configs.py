@@ -133,7 +133,12 @@ UNITS = {
                 "paper": AauParams(),
                 "small": AauParams(lanes=4),
                 "test": AauParams(
-                    lanes=2, length_width=8, index_width=10, imports_width=3, numerics=CHEAP
+                    lanes=2,
+                    length_width=8,
+                    index_width=10,
+                    imports_width=3,
+                    top_k=3,
+                    numerics=CHEAP,
                 ),
             },
             wide=True,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The AAU as a requester sees it: a command with its row in, results and a summary out."""
+"""The AAU as a requester sees it: a command with its row in, results and what is told out."""
 
 from typing import NamedTuple
 
-from ahasd.rtl.aau.encodings import APPLYING, REDUCING, Command, State, Summary
+from ahasd.rtl.aau.encodings import APPLYING, Command, State, Summary
 from ahasd.rtl.aau.golden import LANE_WIDTH, RESULT_WIDTH, Beat
 from ahasd.rtl.aau.params import AauParams
 from ahasd.sim.ports import Engine
@@ -18,16 +18,16 @@ class AauRun(NamedTuple):
         From the edge that takes it to the one that gives its summary or state, both included.
     results
         Codes, one an element; none of an operation without results.
-    summary
-        What is told; None of a command that exports its state.
-    state
-        What it exports; None of another.
+    summaries
+        What is told; none of a command that exports its state.
+    exported
+        What it exports; nothing of another.
     """
 
     cycles: int
     results: list[int]
-    summary: Summary | None
-    state: State | None
+    summaries: tuple[Summary, ...]
+    exported: tuple[State, ...]
 
 
 class AttentionUnit:
@@ -67,7 +67,7 @@ class AttentionUnit:
             The unit does not end.
         """
         params = self.params
-        passes = bool(command.op in REDUCING and command.reduces)
+        passes = bool(command.op in params.passes and command.reduces)
         passes += bool(command.op in APPLYING and command.applies and not command.exports)
         offered = {
             "command": [command.pack(params)],
@@ -75,7 +75,9 @@ class AttentionUnit:
             "beat": self._beats(row) * passes,
         }
         results: list[int] = []
-        limit = 1000 + 8 * (len(offered["beat"]) + 1)
+        summaries: list[Summary] = []
+        exported: list[State] = []
+        limit = 1000 + 8 * (len(offered["beat"]) + len(states) + 1)
         for cycles in range(1, limit):
             pins = {f"{name}__ready": 1 for name in ("result", "state_out", "summary")}
             for name, queue in offered.items():
@@ -89,11 +91,12 @@ class AttentionUnit:
             if seen["result__valid"]:
                 results += self._codes(seen["result__payload"])
             if seen["summary__valid"]:
-                summary = Summary.unpack(seen["summary__payload"], params)
-                return AauRun(cycles, results[: command.length], summary, None)
+                summaries.append(Summary.unpack(seen["summary__payload"], params))
             if seen["state_out__valid"]:
-                state = State.unpack(seen["state_out__payload"], params)
-                return AauRun(cycles, [], None, state)
+                exported.append(State.unpack(seen["state_out__payload"], params))
+            if len(summaries) + len(exported) == params.entries(command.op):
+                results = results[: command.length]
+                return AauRun(cycles, results, tuple(summaries), tuple(exported))
         raise AssertionError(f"the AAU does not end {command} within {limit} cycles")
 
     def _beats(self, row: Beat) -> list[int]:

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 
-from ahasd.rtl.aau.encodings import APPLYING, POWERS, REDUCING, Command, Op, State, constant_code
+from ahasd.rtl.aau.encodings import APPLYING, POWERS, Command, Op, State, constant_code
 from ahasd.rtl.aau.golden import LANE_WIDTH, AauGolden
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.configs import UNITS
@@ -51,7 +51,7 @@ def some_beat(rng: Random, params: AauParams) -> int:
 def reads(command: Command, params: AauParams) -> int:
     """Return the beats that a command reads."""
     beats = -(-command.length // params.lanes)
-    reduces = command.op in REDUCING and command.reduces
+    reduces = command.op in params.passes and command.reduces
     applies = command.op in APPLYING and command.applies and not command.exports
     return beats * (int(bool(reduces)) + int(bool(applies)))
 
@@ -86,11 +86,11 @@ async def random_commands(dut: Any) -> None:
             given = some_command(rng, params, 0)
             merged = [state for op, state in states[-3:] if op == given.op]
             given = Command(**{**vars(given), "imports": len(merged)})
-            ended = len(state_out.received) + len(summary.received)
+            due = len(state_out.received) + len(summary.received) + params.entries(given.op)
             command.queue.append(given.pack(params))
             state_in.queue.extend(state.pack(params) for state in merged)
             beat.queue.extend(some_beat(rng, params) for _ in range(reads(given, params)))
-            while len(state_out.received) + len(summary.received) == ended:
+            while len(state_out.received) + len(summary.received) < due:
                 await RisingEdge(clock)
             met.add(given.op)
             if given.exports:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.top import Place
 
 if TYPE_CHECKING:
     from ahasd.rtl.aau.params import AauParams
@@ -44,15 +45,15 @@ class Op(enum.IntEnum):
     """k1 * x * s(k0*x) * b."""
     GELU = 11
     """k1 * x * s(k2*x + k0*x^3): the tanh form."""
+    TOP = 12
+    """The `top_k` largest elements and their places, in order, of equals the first first."""
 
 
 POWERS = frozenset({Op.SOFTMAX, Op.STATISTICS})
 """Operations that reduce a row of powers."""
 MOMENTS = frozenset({Op.LAYERNORM, Op.RMSNORM, Op.SUM})
 """Operations that reduce a row of numbers; a sum is the first half of a mean."""
-REDUCING = POWERS | MOMENTS | {Op.MAX}
-"""Operations that reduce a row."""
-APPLYING = frozenset(Op) - {Op.STATISTICS, Op.SUM, Op.MAX}
+APPLYING = frozenset(Op) - {Op.STATISTICS, Op.SUM, Op.MAX, Op.TOP}
 """Operations from which a vector comes out."""
 
 
@@ -161,6 +162,9 @@ class Command(Packed):
 class State(Packed):
     """Payload of the streams `state_in` and `state_out`: a row, or a part of it, reduced.
 
+    Of TOP it is one of `top_k` payloads, which differ in `key`, `index`, `seen` and `count`: the
+    first counts the elements.
+
     Attributes
     ----------
     reference
@@ -178,6 +182,9 @@ class State(Packed):
         There is an element that is neither masked nor no number.
     nan, positive, negative
         There is an element that is no number, plus infinity, minus infinity.
+    places
+        Of TOP the elements that come behind the largest one, in order, as the model keeps them.
+        They are not on the wires: each goes out as a state of its own.
     """
 
     reference: int
@@ -190,6 +197,7 @@ class State(Packed):
     nan: int
     positive: int
     negative: int
+    places: tuple[Place, ...] = ()
 
     @classmethod
     def widths(cls, params: "AauParams") -> dict[str, int]:
@@ -210,7 +218,7 @@ class State(Packed):
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Packed):
-    """Payload of the `summary` stream, one for every command.
+    """Payload of the `summary` stream, one for every command; of TOP `top_k`, one an element.
 
     Attributes
     ----------
@@ -223,7 +231,8 @@ class Summary(Packed):
     key, index
         Of the largest element, see `State`.
     empty
-        A row that was reduced has no element that is neither masked nor no number.
+        A row that was reduced has no element that is neither masked nor no number, or of TOP no
+        further one.
     nan
         What was reduced makes no number: values have no meaning.
     """

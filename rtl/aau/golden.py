@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ahasd.rtl.aau import scalar
-from ahasd.rtl.aau.encodings import APPLYING, MOMENTS, REDUCING, Command, Op, State, Summary
+from ahasd.rtl.aau.encodings import APPLYING, MOMENTS, Command, Op, State, Summary
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.exp2.golden import exp2
 from ahasd.rtl.aau.primitives.formats import Format
@@ -26,9 +26,9 @@ from ahasd.rtl.aau.reals import (
     unit_fraction,
     zero,
 )
-from ahasd.rtl.aau.reduction import empty, merge, reduce, whole
+from ahasd.rtl.aau.reduction import empty, merge, outgoing, reduce, whole
 from ahasd.rtl.aau.scalar import PROGRAMS, Code, Number, Source, Target, program_cycles
-from ahasd.rtl.aau.schedule import APPLY, REDUCE, Out, P, Pass, Q, S, command_cycles
+from ahasd.rtl.aau.schedule import APPLY, Out, P, Pass, Q, S, command_cycles
 
 EXPONENT_LIMIT = 200
 """Largest exponent of a constant that a program makes, so that no product leaves the exponents."""
@@ -95,6 +95,7 @@ class AauGolden:
         self._command = Command(op=0, length=0)
         self._state = empty(params)
         self._count = 0
+        self._step = 0
         self._sent = False
         self._beats: list[int] = []
         self._results: list[int] = []
@@ -116,15 +117,15 @@ class AauGolden:
         state = empty(self.params)
         for each in states:
             state = merge(state, each, command.op, self.params)
-        if command.op in REDUCING and command.reduces:
+        if command.op in self.params.passes and command.reduces:
             state = self.reduced(state, command, row)
         if command.exports:
-            return Outcome(state, None, ints([]))
+            return Outcome(state, tuple(outgoing(state, command.op, self.params)), (), ints([]))
         constants, told = self.finish(command, state)
         results = ints([])
         if command.op in APPLYING and command.applies:
             results = self.applied(command, row, state, constants)
-        return Outcome(state, self.summary(command, state, told), results)
+        return Outcome(state, (), self.summaries(command, state, told), results)
 
     def reduced(self, state: State, command: Command, row: Beat) -> State:
         """Return a state that goes on over a row."""
@@ -166,7 +167,9 @@ class AauGolden:
             Source.CEILING: (base, 0),
         }
         left: dict[Target, Number] = {}
-        for code, to, a, b in PROGRAMS.get(Op(command.op), ()) if command.op in REDUCING else ():
+        for code, to, a, b in (
+            PROGRAMS.get(Op(command.op), ()) if command.op in self.params.passes else ()
+        ):
             match code:
                 case Code.TAKE:
                     value, exponent = integers[a]
@@ -297,16 +300,21 @@ class AauGolden:
                 return state.nan | state.positive | state.negative
             case Op.SUM:
                 return state.nan | (state.positive & state.negative)
-            case Op.MAX:
+            case Op.MAX | Op.TOP:
                 return state.nan
         return 0
 
-    def summary(self, command: Command, state: State, told: Told) -> Summary:
-        """Return what is told of a command."""
+    def summaries(self, command: Command, state: State, told: Told) -> tuple[Summary, ...]:
+        """Return what is told of a command, one after the other."""
+        return tuple(
+            self._summary(command, each, told) for each in outgoing(state, command.op, self.params)
+        )
+
+    def _summary(self, command: Command, state: State, told: Told) -> Summary:
         value = told.value
         if command.op == Op.SUM and state.positive | state.negative:
             value = state.negative << 31 | INFINITY_CODE
-        reducing = int(command.op in REDUCING)
+        reducing = int(command.op in self.params.passes)
         return Summary(
             value=value,
             entropy=told.entropy,
@@ -337,17 +345,23 @@ class AauGolden:
         blocked = shown and not pins["result__ready"]
         wants = do is not None and self._wants(do)
         tells, exports = self._phase == "tell", self._phase == "export"
-        summary = self.summary(self._command, self._state, self._told) if tells else None
+        out = 0
+        if tells:
+            told = self.summaries(self._command, self._state, self._told)
+            out = told[self._step].pack(self.params)
+        if exports:
+            states = outgoing(self._state, self._command.op, self.params)
+            out = states[self._step].pack(self.params)
         outputs = {
             "command__ready": int(self._phase == "idle"),
-            "state_in__ready": int(self._phase == "import"),
+            "state_in__ready": int(self._phase == "import" and self._step == 0),
             "beat__ready": int(wants and not blocked),
             "result__valid": int(shown),
             "result__payload": self._results[0] if shown else 0,
             "state_out__valid": int(exports),
-            "state_out__payload": self._state.pack(self.params) if exports else 0,
+            "state_out__payload": out if exports else 0,
             "summary__valid": int(tells),
-            "summary__payload": summary.pack(self.params) if summary else 0,
+            "summary__payload": out if tells else 0,
             "idle_pim": int(self._phase == "idle"),
         }
         if clocks:
@@ -356,7 +370,7 @@ class AauGolden:
 
     def _pass(self) -> Pass | None:
         if self._phase == "reduce":
-            return REDUCE[Op(self._command.op)]
+            return self.params.passes[Op(self._command.op)]
         return APPLY[Op(self._command.op)] if self._phase == "apply" else None
 
     def _beat_count(self) -> int:
@@ -387,11 +401,12 @@ class AauGolden:
                 self._constants, self._told = Constants(0, zero(), zero()), Told(0, 0, 0)
                 self._count = 0
                 self._enter("import" if self._command.imports else "reduce")
-            case "import" if pins["state_in__valid"]:
-                given = State.unpack(pins["state_in__payload"], self.params)
-                self._state = merge(self._state, given, command.op, self.params)
-                self._count += 1
-                if self._count == command.imports:
+            case "import" if self._step or pins["state_in__valid"]:
+                if self._step == 0:
+                    given = State.unpack(pins["state_in__payload"], self.params)
+                    self._state = merge(self._state, given, command.op, self.params)
+                    self._count += 1
+                if self._last_step() and self._count == command.imports:
                     self._enter("reduce")
             case "finish":
                 self._count += 1
@@ -399,9 +414,11 @@ class AauGolden:
                     self._constants, self._told = self.finish(command, self._state)
                     self._enter("apply")
             case "tell" if pins["summary__ready"]:
-                self._phase = "idle"
+                if self._last_step():
+                    self._phase = "idle"
             case "export" if pins["state_out__ready"]:
-                self._phase = "idle"
+                if self._last_step():
+                    self._phase = "idle"
         if do is None:
             return
         if shown and not blocked:
@@ -420,18 +437,26 @@ class AauGolden:
                 self._state = self.reduced(self._state, command, row)
             self._enter("finish" if self._phase == "reduce" else "tell")
 
+    def _last_step(self) -> bool:
+        """Go on with the entries of a list, and tell whether this was the last one."""
+        self._step = (self._step + 1) % self.params.entries(self._command.op)
+        return self._step == 0
+
     def _enter(self, phase: str) -> None:
         """Begin a phase, or the first behind it that has something to do."""
         command, beats = self._command, self._beat_count()
         self._count = 0
         self._sent = False
         self._beats = []
-        if phase == "reduce" and not (command.op in REDUCING and command.reduces and beats):
+        if phase == "reduce" and not (
+            command.op in self.params.passes and command.reduces and beats
+        ):
             phase = "finish"
         if phase == "finish" and command.exports:
             phase = "export"
         if phase == "finish" and not (
-            command.op in REDUCING and program_cycles(Op(command.op), self.params.numerics)
+            command.op in self.params.passes
+            and program_cycles(Op(command.op), self.params.numerics)
         ):
             phase = "apply"
         if phase == "apply" and not (command.op in APPLYING and command.applies and beats):
@@ -470,12 +495,20 @@ class Outcome(NamedTuple):
     ----------
     state
         The reduced row.
-    summary
-        What is told; None of a command that exports its state.
+    exported
+        What goes out of it; one state of all operations but TOP.
+    summaries
+        What is told; one of all operations but TOP; none of a command that exports its state.
     results
         Codes, one an element; none without second pass.
     """
 
     state: State
-    summary: Summary | None
+    exported: tuple[State, ...]
+    summaries: tuple[Summary, ...]
     results: Ints
+
+    @property
+    def summary(self) -> Summary | None:
+        """The first of the summaries."""
+        return self.summaries[0] if self.summaries else None

@@ -5,10 +5,10 @@ import enum
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from ahasd.rtl.aau.encodings import REDUCING, Op
+from ahasd.rtl.aau.encodings import Op
 from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
-from ahasd.rtl.aau.schedule import command_cycles
+from ahasd.rtl.aau.schedule import Pass, command_cycles, first_passes
 
 
 class Operation(enum.Enum):
@@ -25,6 +25,8 @@ class Operation(enum.Enum):
     ADD = "add"
     STATISTICS = "statistics"
     """Of the vocabulary: largest logit, sum of exponentials, entropy; no vector comes out."""
+    TOP = "top"
+    """Of the vocabulary: the `top_k` largest logits and their tokens."""
 
 
 OPS = {
@@ -37,6 +39,7 @@ OPS = {
     Operation.ROPE: Op.ROPE,
     Operation.ADD: Op.ADD,
     Operation.STATISTICS: Op.STATISTICS,
+    Operation.TOP: Op.TOP,
 }
 """What the hardware calls them."""
 
@@ -55,6 +58,8 @@ class AauParams:
         Bits of an element's place in a row, which may be a part of a longer one.
     imports_width
         Bits of the number of states that a command merges.
+    top_k
+        Elements that TOP finds; without that operation 0.
     numerics
         How precisely it calculates.
 
@@ -68,6 +73,7 @@ class AauParams:
     length_width: int = 18
     index_width: int = 24
     imports_width: int = 8
+    top_k: int = 8
     numerics: Numerics = field(default_factory=Numerics)
 
     timing = "cycles of its RTL"
@@ -80,6 +86,7 @@ class AauParams:
             ("length_width", 1, 20),
             ("index_width", self.length_width, 32),
             ("imports_width", 1, 8),
+            ("top_k", 0, 8),
         ):
             value = getattr(self, name)
             if not low <= value <= high:
@@ -121,6 +128,15 @@ class AauParams:
         """Bits of what the sums of a row are relative to."""
         return max(self.numerics.scaled_width, EXPONENT_WIDTH)
 
+    @property
+    def passes(self) -> dict[Op, Pass]:
+        """First passes of the operations that reduce a row."""
+        return first_passes(self.top_k)
+
+    def entries(self, op: int) -> int:
+        """Return the elements that an operation keeps: of TOP as many states, or summaries."""
+        return self.top_k if op == Op.TOP and self.top_k else 1
+
     def cycles(self, operation: Operation, length: int, parts: int = 1) -> int:
         """Return the cycles of a vector, from one command to the next if nothing stalls.
 
@@ -137,18 +153,27 @@ class AauParams:
         Raises
         ------
         ValueError
-            `length` or `parts` is below 1.
+            `length` or `parts` is below 1, or the unit has no TOP.
         """
         for name, value in (("length", length), ("parts", parts)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        return _cycles(OPS[operation], length, parts, self.lanes, self.numerics)
+        if operation is Operation.TOP and not self.top_k:
+            raise ValueError("top_k must be at least 1 for the largest elements, not 0")
+        return _cycles(OPS[operation], length, parts, self)
 
 
 @cache
-def _cycles(op: Op, length: int, parts: int, lanes: int, numerics: Numerics) -> int:
+def _cycles(op: Op, length: int, parts: int, params: AauParams) -> int:
     """Return the cycles of a vector; remembered, as a run asks for the same again and again."""
-    command = partial(command_cycles, op, length, lanes=lanes, numerics=numerics)
-    if parts == 1 or op not in REDUCING:
+    command = partial(
+        command_cycles,
+        op,
+        length,
+        lanes=params.lanes,
+        numerics=params.numerics,
+        top_k=params.top_k,
+    )
+    if parts == 1 or op not in params.passes:
         return command()
-    return command(exports=True) + command(imports=parts, reduces=False)
+    return command(exports=True) + command(imports=parts * params.entries(op), reduces=False)

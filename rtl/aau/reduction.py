@@ -16,6 +16,7 @@ from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.integers import Ints
 from ahasd.rtl.aau.primitives.load.golden import Real
 from ahasd.rtl.aau.reals import product, real_width, scaled
+from ahasd.rtl.aau.top import Place, merge_places, places_of_beats
 
 SHIFT_MAX = 63
 """More than any sum has bits below what is above 0."""
@@ -62,24 +63,43 @@ def merge(first: State, second: State, op: int, params: AauParams) -> State:
     high, low = (first, second) if first.reference >= second.reference else (second, first)
     rise = whole(high.reference, op, params) - whole(low.reference, op, params)
     a, b = rebase(low.a, low.b, rise, op)
-    wins = second.seen and (
-        not first.seen
-        or second.key > first.key
-        or (second.key == first.key and second.index < first.index)
-    )
-    top = second if wins else first
-    return State(
+    merged = State(
         reference=high.reference,
         a=wrap(high.a + a, params.a_width),
         b=(high.b + b) & ((1 << params.b_width) - 1),
         count=(first.count + second.count) & ((1 << params.count_width) - 1),
-        key=top.key,
-        index=top.index,
-        seen=first.seen | second.seen,
+        key=0,
+        index=0,
+        seen=0,
         nan=first.nan | second.nan,
         positive=first.positive | second.positive,
         negative=first.negative | second.negative,
     )
+    return with_places(
+        merged, merge_places(places(first), places(second), params.entries(op)), params
+    )
+
+
+def places(state: State) -> tuple[Place, ...]:
+    """Return the largest elements of a row, in order."""
+    return (Place(state.key, state.index), *state.places) if state.seen else ()
+
+
+def with_places(state: State, found: tuple[Place, ...], params: AauParams) -> State:
+    """Return a state with other largest elements."""
+    none = empty(params)
+    head = found[0] if found else Place(none.key, none.index)
+    return replace(state, key=head.key, index=head.index, seen=int(bool(found)), places=found[1:])
+
+
+def outgoing(state: State, op: int, params: AauParams) -> list[State]:
+    """Return what goes out of a state, or what is summed up of it, one after the other."""
+    found = places(state)
+    rest = range(1, params.entries(op))
+    return [
+        replace(state, places=()),
+        *(replace(with_places(state, found[i : i + 1], params), count=0) for i in rest),
+    ]
 
 
 def wrap(value: int, width: int) -> int:
@@ -114,11 +134,10 @@ def reduce(
     numerics, lanes = params.numerics, params.lanes
     masked = elements.infinite & elements.sign
     sound = (masked | elements.nan) == 0
-    state = _largest(state, order(codes, form), sound, first_index, params)
+    state = _largest(state, order(codes, form), sound, op, first_index, params)
     state = replace(
         state,
         count=(state.count + len(codes)) & ((1 << params.count_width) - 1),
-        seen=state.seen | int(sound.any()),
         nan=state.nan | int(elements.nan.any()),
         positive=state.positive | int((elements.infinite & (elements.sign ^ 1)).any()),
         negative=state.negative | int(masked.any()),
@@ -183,19 +202,12 @@ def depth_factor_width(params: AauParams) -> int:
     return params.numerics.fraction_width + 6
 
 
-def _largest(state: State, key: Ints, sound: Ints, first_index: int, params: AauParams) -> State:
-    """Return a state with the largest element; of equals the first of a beat, then by its index."""
-    lanes = params.lanes
-    missing = -len(key) % lanes
-    keys = np.append(np.where(sound, key, -(1 << KEY_WIDTH)), [-(1 << KEY_WIDTH)] * missing)
-    keys = keys.reshape(-1, lanes)
-    places = keys.argmax(axis=1)
-    best = keys.max(axis=1)
-    index = first_index + np.arange(len(keys)) * lanes + places & (1 << params.index_width) - 1
-    if not sound.any():
-        return state
-    found = int(best.max())
-    at = int(index[best == found].min())
-    if state.seen and (state.key > found or (state.key == found and state.index <= at)):
-        return state
-    return replace(state, key=found, index=at)
+def _largest(
+    state: State, key: Ints, sound: Ints, op: int, first_index: int, params: AauParams
+) -> State:
+    """Return a state with the largest elements; of equals the first of a beat, then by index."""
+    index = (first_index + np.arange(len(key))) & ((1 << params.index_width) - 1)
+    count, found = params.entries(op), places(state)
+    for beat in places_of_beats(key, sound, index, params.lanes, count):
+        found = merge_places(found, beat, count)
+    return with_places(state, found, params)

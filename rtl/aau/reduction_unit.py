@@ -6,11 +6,16 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import KEY_WIDTH, Packed, State
+from ahasd.rtl.aau.max_unit import MaxUnit
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.pipeline import Registers, let, widen
 from ahasd.rtl.aau.reduction import SHIFT_MAX
 from ahasd.rtl.aau.schedule import REDUCE, SUM_AFTER, Op
+from ahasd.rtl.aau.top_unit import TopUnit
 from ahasd.rtl.lib.tree import sum_tree
+
+PLACE = ("key", "index", "seen")
+"""Fields of a state that tell of the largest element."""
 
 
 def packed_layout(kind: type[Packed], params: AauParams) -> data.StructLayout:
@@ -56,6 +61,14 @@ class ReductionUnit(wiring.Component):
         A state to merge, with `take`.
     take : unsigned(1), in
         Merge it.
+    importing : unsigned(1), in
+        States are merged, and no rows.
+    listing : unsigned(1), in
+        A list of the largest elements is kept, not the largest alone.
+    merge, step : unsigned, in
+        A step of its merge is made, and which.
+    rotate : unsigned(1), in
+        The next of its elements comes to be that of the state.
     key, sound, nan, positive, negative : arrays, in
         Order of every lane's element, and what it is.
     height, height_valid : arrays, in
@@ -80,6 +93,11 @@ class ReductionUnit(wiring.Component):
     length: Signal
     count: Signal
     take: Signal
+    importing: Signal
+    listing: Signal
+    merge: Signal
+    step: Signal
+    rotate: Signal
     sound: Signal
     nan: Signal
     positive: Signal
@@ -112,6 +130,11 @@ class ReductionUnit(wiring.Component):
                 "count": In(1),
                 "imported": In(state),
                 "take": In(1),
+                "importing": In(1),
+                "listing": In(1),
+                "merge": In(1),
+                "step": In(range(max(2, params.entries(Op.TOP)))),
+                "rotate": In(1),
                 "key": In(data.ArrayLayout(signed(KEY_WIDTH), lanes)),
                 "sound": In(lanes),
                 "nan": In(lanes),
@@ -129,9 +152,17 @@ class ReductionUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
         m = Module()
+        self._kept = Signal(self._kept_layout(), name="kept")
         self._largest(m)
         self._sums(m)
+        m.d.comb += [self.state[name].eq(self._kept[name]) for name, _ in self._kept_layout()]
+        m.d.comb += [self.state[name].eq(self._head[name]) for name in PLACE]
         return m
+
+    def _kept_layout(self) -> data.StructLayout:
+        """Return the shape of a state without its largest element."""
+        members = packed_layout(State, self.params).members
+        return data.StructLayout({key: of for key, of in members.items() if key not in PLACE})
 
     def _level(self, m: Module, reference: Value, name: str) -> Value:
         """Return what sums relative to a reference really are relative to."""
@@ -144,34 +175,35 @@ class ReductionUnit(wiring.Component):
 
     def _largest(self, m: Module) -> None:
         """Build the comparison of keys, and what is noted of elements."""
-        params, state = self.params, self.state
-        keys: list[tuple[Value, Value, Value]] = []
-        for lane in range(params.lanes):
-            key, index = (
-                Signal(signed(KEY_WIDTH)),
-                Const(lane, max(1, (params.lanes - 1).bit_length())),
-            )
-            m.d.comb += key.eq(self.key[lane])
-            keys.append((self.sound[lane], key, index))
-        while len(keys) > 1:
-            nodes = []
-            for (some, key, index), (some_2, key_2, index_2) in zip(
-                keys[::2], keys[1::2], strict=True
-            ):
-                later = Signal()
-                m.d.comb += later.eq(some_2 & (~some | (key_2 > key)))
-                node, place = Signal.like(key), Signal(len(index))
-                m.d.comb += [node.eq(Mux(later, key_2, key)), place.eq(Mux(later, index_2, index))]
-                nodes.append((some | some_2, node, place))
-            keys = nodes
-        registers = Registers(m, self.enable)
-        (some, key, place) = keys[0]
-        came = Signal()
-        with m.If(self.enable):
-            m.d.pim += came.eq(some & self.compare)
-        key = registers.hold(key, name="best_key")
-        index = (self.beat_index + place)[: params.index_width]
-        index = registers.hold(index, name="best_index")
+        params, state = self.params, self._kept
+        m.submodules.largest = largest = MaxUnit(params.lanes, params.index_width)
+        m.submodules.top = top = TopUnit(params.entries(Op.TOP), params.index_width)
+        inserts = self.listing & self.importing
+        m.d.comb += [
+            largest.enable.eq(self.enable & (self.compare | ~self.listing | top.wins)),
+            largest.begin.eq(self.compare),
+            largest.more.eq(self.listing),
+            largest.sound.eq(self.sound),
+            largest.key.eq(self.key),
+            largest.index.eq(self.beat_index),
+            largest.load.eq(inserts | self.clear),
+            largest.given.eq(top.candidate),
+            largest.given.seen.eq(top.candidate.seen & ~top.wins & ~self.clear),
+            top.clear.eq(self.clear),
+            top.candidate.eq(largest.candidate),
+            top.replace.eq(~self.listing & (self.take | self.enable)),
+            top.merge.eq(self.merge),
+            top.step.eq(self.step),
+            top.rotate.eq(self.rotate),
+        ]
+        with m.If(self.take):
+            m.d.comb += [
+                top.candidate.key.eq(self.imported.key),
+                top.candidate.index.eq(self.imported.index),
+                top.candidate.seen.eq(self.imported.seen),
+            ]
+        self._head = top.head
+
         for flag in ("nan", "positive", "negative"):
             seen = Signal(name=f"came_{flag}")
             with m.If(self.enable):
@@ -182,41 +214,16 @@ class ReductionUnit(wiring.Component):
                 m.d.pim += state[flag].eq(1)
             with m.If(self.clear):
                 m.d.pim += state[flag].eq(0)
-
-        new_key, new_index, new_some = (
-            Signal(signed(KEY_WIDTH)),
-            Signal(params.index_width),
-            Signal(),
-        )
-        with m.If(self.take):
-            m.d.comb += [
-                new_key.eq(self.imported.key),
-                new_index.eq(self.imported.index),
-                new_some.eq(self.imported.seen),
-            ]
-        with m.Else():
-            m.d.comb += [new_key.eq(key), new_index.eq(index), new_some.eq(came & self.enable)]
-        level = new_key == state.key
-        wins = ~state.seen | (new_key > state.key) | (level & (new_index < state.index))
-        with m.If(new_some):
-            m.d.pim += state.seen.eq(1)
-            with m.If(wins):
-                m.d.pim += [state.key.eq(new_key), state.index.eq(new_index)]
         with m.If(self.take):
             m.d.pim += state.count.eq(state.count + self.imported.count)
         with m.If(self.count):
             m.d.pim += state.count.eq(state.count + self.length)
-        with m.If(self.clear):
-            m.d.pim += [
-                state.seen.eq(0),
-                state.key.eq(-(1 << (KEY_WIDTH - 1))),
-                state.index.eq(0),
-                state.count.eq(0),
-            ]
+        with m.If(self.clear | self.rotate):
+            m.d.pim += state.count.eq(0)
 
     def _sums(self, m: Module) -> None:
         """Build the reference, the sums of a beat, and their merge into the state."""
-        params, state = self.params, self.state
+        params, state = self.params, self._kept
         registers = Registers(m, self.enable)
         width = params.reference_width
         lowest = -(1 << (width - 1))

@@ -9,8 +9,9 @@ result after three. All cycles are those in which the unit moves: a stall stops 
 
 import enum
 from dataclasses import dataclass, replace
+from functools import cache
 
-from ahasd.rtl.aau.encodings import APPLYING, REDUCING, Op
+from ahasd.rtl.aau.encodings import APPLYING, Op
 from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.scalar import program_cycles
 
@@ -141,7 +142,9 @@ class Pass:
         """Cycle in which the last that a beat does is done."""
         if self.align is not None:
             return self.align + SUM_AFTER
-        return self.out_at + STORE_CYCLES if self.out else COMPARE_AT
+        if self.out:
+            return self.out_at + STORE_CYCLES
+        return COMPARE_AT + self.interval - 1
 
     def delay(self, number: int) -> int:
         """Return for how many cycles a step's operand, the last result, waits for it."""
@@ -171,7 +174,16 @@ REDUCE: dict[Op, Pass] = {
     Op.SUM: _MOMENTS,
     Op.MAX: Pass(1, ()),
 }
-"""First passes."""
+"""First passes, but for that of TOP."""
+
+
+@cache
+def first_passes(top_k: int) -> dict[Op, Pass]:
+    """Return the first passes of a unit that keeps so many of the largest elements.
+
+    The largest elements of a beat are merged with those before, a comparison a cycle.
+    """
+    return REDUCE | ({Op.TOP: Pass(top_k, ())} if top_k else {})
 
 
 def _elementwise(
@@ -225,6 +237,7 @@ def command_cycles(
     *,
     lanes: int,
     numerics: Numerics,
+    top_k: int = 0,
     imports: int = 0,
     reduces: bool = True,
     exports: bool = False,
@@ -233,15 +246,18 @@ def command_cycles(
     """Return the cycles from one command to the next if nothing stalls.
 
     A cycle takes the command, one each state that is merged, and one hands over the summary or the
-    state. In between are the passes and what ends a row.
+    state. Of TOP every state is an element, which takes `top_k` cycles to merge, and `top_k`
+    summaries or states are handed over. In between are the passes and what ends a row.
     """
     beats = -(-length // lanes)
-    cycles = 2 + imports
-    if op in REDUCING and reduces:
-        cycles += REDUCE[op].cycles(beats)
+    passes = first_passes(top_k)
+    entries = top_k if op is Op.TOP and top_k else 1
+    cycles = 1 + (imports + 1) * entries
+    if op in passes and reduces:
+        cycles += passes[op].cycles(beats)
     if exports:
         return cycles
-    if op in REDUCING:
+    if op in passes:
         cycles += program_cycles(op, numerics)
     if op in APPLYING and applies:
         cycles += APPLY[op].cycles(beats)

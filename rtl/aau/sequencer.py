@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.encodings import APPLYING, POWERS, REDUCING, Command, Op
+from ahasd.rtl.aau.encodings import APPLYING, POWERS, Command, Op
 from ahasd.rtl.aau.gate_unit import SHARE
 from ahasd.rtl.aau.lane_unit import PARTNER_NEWER, Base, control_layout
 from ahasd.rtl.aau.params import AauParams
@@ -17,6 +17,7 @@ from ahasd.rtl.aau.reduction_unit import packed_layout
 from ahasd.rtl.aau.scalar import PROGRAMS
 from ahasd.rtl.aau.schedule import (
     APPLY,
+    COMPARE_AT,
     POWER_AFTER,
     REDUCE,
     SUM_AFTER,
@@ -74,6 +75,8 @@ class Sequencer(wiring.Component):
         The pass ends with this cycle.
     control : struct, out
         What lanes are told, but for `poison`.
+    listing, steps, step, takes_state : out
+        A list is kept; a step is made with its entries, which one; a state is taken.
     compare, raise_reference, sum, gate_take, gate_keep, gate_select : out
         A beat is at the cycle at which that is done.
     compare_last, height_last, align_last, result_last : unsigned(1), out
@@ -95,6 +98,10 @@ class Sequencer(wiring.Component):
     wants: Signal
     shows: Signal
     ends: Signal
+    listing: Signal
+    steps: Signal
+    step: Signal
+    takes_state: Signal
     compare: Signal
     raise_reference: Signal
     sum: Signal
@@ -126,6 +133,10 @@ class Sequencer(wiring.Component):
                 "shows": Out(1),
                 "ends": Out(1),
                 "control": Out(control_layout()),
+                "listing": Out(1),
+                "steps": Out(1),
+                "step": Out(range(max(2, params.entries(Op.TOP)))),
+                "takes_state": Out(1),
                 "compare": Out(1),
                 "raise_reference": Out(1),
                 "sum": Out(1),
@@ -142,14 +153,32 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
         m = Module()
-        self._phases(m)
         self._beats(m)
+        self._list(m)
+        self._phases(m)
         self._control(m)
         return m
+
+    def _list(self, m: Module) -> None:
+        """Build the steps in which entries of a list are merged or handed over."""
+        begun = self.step.any()
+        with m.Switch(self.phase):
+            with m.Case(Phase.IMPORT):
+                m.d.comb += self.steps.eq(begun | self.state_valid)
+            with m.Case(Phase.REDUCE):
+                m.d.comb += self.steps.eq(self.moves & (begun | self._token[COMPARE_AT]))
+            with m.Case(Phase.TELL, Phase.EXPORT):
+                m.d.comb += self.steps.eq(self.out_ready)
+        self._last_step = Signal(name="last_step")
+        entries = self.params.entries(Op.TOP)
+        m.d.comb += self._last_step.eq(~self.listing | (self.step == entries - 1))
+        with m.If(self.steps):
+            m.d.pim += self.step.eq(Mux(self._last_step, 0, self.step + 1))
 
     def _phases(self, m: Module) -> None:
         phase, given = self.phase, self.command.payload
         m.d.comb += [
+            self.listing.eq((self.now.op == Op.TOP) & bool(self.params.top_k)),
             self.command.ready.eq(phase == Phase.IDLE),
             self.starts.eq(self.command.ready & self.command.valid),
         ]
@@ -157,7 +186,7 @@ class Sequencer(wiring.Component):
         command = Signal(packed_layout(Command, self.params))
         m.d.comb += command.eq(Mux(self.command.ready, given.as_value(), self.now.as_value()))
         some = command.length.any()
-        reduces = is_one_of(command.op, REDUCING) & command.reduces & some
+        reduces = is_one_of(command.op, self.params.passes) & command.reduces & some
         applies = is_one_of(command.op, APPLYING) & command.applies & some
         after_finish, after_reduce, after_import = Signal(Phase), Signal(Phase), Signal(Phase)
         m.d.comb += after_finish.eq(Mux(applies, Phase.APPLY, Phase.TELL))
@@ -169,17 +198,22 @@ class Sequencer(wiring.Component):
             m.d.comb += after_reduce.eq(after_finish)
         m.d.comb += after_import.eq(Mux(reduces, Phase.REDUCE, after_reduce))
 
-        imported = Signal(self.params.imports_width)
+        imported, through = (
+            Signal(self.params.imports_width, name=name) for name in ("imported", "imported_next")
+        )
+        m.d.comb += [
+            self.takes_state.eq((phase == Phase.IMPORT) & (self.step == 0) & self.state_valid),
+            through.eq(imported + self.takes_state),
+        ]
         with m.Switch(phase):
             with m.Case(Phase.IDLE):
                 with m.If(self.command.valid):
                     m.d.pim += [self.now.eq(given), imported.eq(0)]
                     m.d.pim += phase.eq(Mux(given.imports.any(), Phase.IMPORT, after_import))
             with m.Case(Phase.IMPORT):
-                with m.If(self.state_valid):
-                    m.d.pim += imported.eq(imported + 1)
-                    with m.If(imported + 1 == self.now.imports):
-                        m.d.pim += phase.eq(after_import)
+                m.d.pim += imported.eq(through)
+                with m.If(self.steps & self._last_step & (through == self.now.imports)):
+                    m.d.pim += phase.eq(after_import)
             with m.Case(Phase.REDUCE):
                 with m.If(self.ends):
                     m.d.pim += phase.eq(after_reduce)
@@ -190,12 +224,12 @@ class Sequencer(wiring.Component):
                 with m.If(self.ends):
                     m.d.pim += phase.eq(Phase.TELL)
             with m.Case(Phase.TELL, Phase.EXPORT):
-                with m.If(self.out_ready):
+                with m.If(self.steps & self._last_step):
                     m.d.pim += phase.eq(Phase.IDLE)
 
     def _each(self, m: Module) -> Iterator[Pass]:
         """Yield every pass, in the condition that it is under way."""
-        for phase, passes in ((Phase.REDUCE, REDUCE), (Phase.APPLY, APPLY)):
+        for phase, passes in ((Phase.REDUCE, self.params.passes), (Phase.APPLY, APPLY)):
             with m.If(self.phase == phase):
                 with m.Switch(self.now.op):
                     for do, ops in _grouped(passes):

@@ -9,7 +9,6 @@ from ahasd.rtl.aau.encodings import (
     KEY_WIDTH,
     MOMENTS,
     POWERS,
-    REDUCING,
     Command,
     Op,
     State,
@@ -122,7 +121,7 @@ class AauUnit(wiring.Component):
             sequencer.result_ready.eq(self.result.ready),
             sequencer.out_ready.eq(Mux(telling, self.summary.ready, self.state_out.ready)),
             sequencer.finished.eq(scalar.done),
-            self.state_in.ready.eq(importing),
+            self.state_in.ready.eq(importing & (sequencer.step == 0)),
             self.beat.ready.eq(sequencer.wants),
         ]
 
@@ -136,7 +135,7 @@ class AauUnit(wiring.Component):
                 m.d.comb += poison.eq(state.nan | state.positive | state.negative)
             with m.Case(Op.SUM):
                 m.d.comb += poison.eq(state.nan | (state.positive & state.negative))
-            with m.Case(Op.MAX):
+            with m.Case(Op.MAX, Op.TOP):
                 m.d.comb += poison.eq(state.nan)
 
         self._reduce(m, sequencer, reduction, lanes, powers, moments)
@@ -169,7 +168,7 @@ class AauUnit(wiring.Component):
             told.probability.eq(scalar.probability),
             told.key.eq(state.key),
             told.index.eq(state.index),
-            told.empty.eq(is_one_of(now.op, REDUCING) & ~state.seen),
+            told.empty.eq(is_one_of(now.op, params.passes) & ~state.seen),
             told.nan.eq(poison),
         ]
         with m.If((now.op == Op.SUM) & infinite):
@@ -204,6 +203,7 @@ class AauUnit(wiring.Component):
             m.d.pim += following.eq(self.command.payload.first_index)
         with m.If(sequencer.takes):
             m.d.pim += [index.eq(following), following.eq(following + params.lanes)]
+        hands_over = (sequencer.phase == Phase.TELL) | (sequencer.phase == Phase.EXPORT)
         m.d.comb += [
             reduction.enable.eq(sequencer.moves),
             reduction.clear.eq(sequencer.starts),
@@ -217,7 +217,12 @@ class AauUnit(wiring.Component):
             reduction.length.eq(now.length),
             reduction.count.eq(sequencer.ends & (sequencer.phase == Phase.REDUCE)),
             reduction.imported.eq(self.state_in.payload),
-            reduction.take.eq(self.state_in.ready & self.state_in.valid),
+            reduction.take.eq(sequencer.takes_state),
+            reduction.importing.eq(sequencer.phase == Phase.IMPORT),
+            reduction.listing.eq(sequencer.listing),
+            reduction.merge.eq(sequencer.listing & sequencer.steps & ~hands_over),
+            reduction.step.eq(sequencer.step),
+            reduction.rotate.eq(sequencer.listing & sequencer.steps & hands_over),
         ]
         for i, lane in enumerate(lanes):
             key, nan, infinite, sign = _order(m, lane.newest, now.x_format, i)

@@ -12,7 +12,6 @@ import pytest
 from ahasd.rtl.aau.encodings import (
     APPLYING,
     POWERS,
-    REDUCING,
     Command,
     Op,
     State,
@@ -45,9 +44,9 @@ def beats(xs: Sequence[int], bs: Sequence[int], cs: Sequence[int], lanes: int) -
     ]
 
 
-def both_passes(command: Command, row: list[int]) -> list[int]:
+def both_passes(command: Command, row: list[int], params: AauParams) -> list[int]:
     """Return a row as often as a command reads it."""
-    reduces = command.op in REDUCING and command.reduces
+    reduces = command.op in params.passes and command.reduces
     applies = command.op in APPLYING and command.applies and not command.exports
     return row * (bool(reduces) + bool(applies))
 
@@ -132,7 +131,7 @@ class Traffic:
         bs, cs = (
             [self.element(operand_format, plain=plain) for _ in range(length)] for _ in range(2)
         )
-        return Job(command, merged, both_passes(command, beats(xs, bs, cs, params.lanes)))
+        return Job(command, merged, both_passes(command, beats(xs, bs, cs, params.lanes), params))
 
 
 def directed(params: AauParams) -> list[Job]:
@@ -147,6 +146,9 @@ def directed(params: AauParams) -> list[Job]:
         # A tie but for a bit that is cut off.
         (Op.RELU, ties, [0x3C02, 0xBC02, 0x4002]),
         (Op.RELU, zero, [infinity, mask, one & 0xFFFF]),
+        # Each beat comes before all others, and none but the first has a place; a row without list.
+        (Op.TOP, one, [0x3C00 + i for i in range(16)]),
+        (Op.TOP, one, [0x3C00 - i for i in range(16)]),
         (Op.ADD, one, [infinity, mask, infinity, mask, 0x3C00, 0x8000]),
         (Op.ADD, one, [0xBC00, 0xC000, 0x8000, 0x0000]),
         (Op.SILU, one, [0, 0x8000, 0x3C00, 0xBC00, 0x7BFF]),
@@ -166,10 +168,10 @@ def directed(params: AauParams) -> list[Job]:
         if op in (Op.SILU, Op.SWIGLU):
             command = replace(command, k1=one)
         row = beats(xs, others, [0x3C00] * len(xs), params.lanes)
-        jobs.append(Job(command, [], both_passes(command, row)))
-        if op in REDUCING:
+        jobs.append(Job(command, [], both_passes(command, row, params)))
+        if op in params.passes:
             exported = replace(command, exports=1)
-            jobs.append(Job(exported, [], both_passes(exported, row)))
+            jobs.append(Job(exported, [], both_passes(exported, row, params)))
     return jobs
 
 
@@ -180,8 +182,8 @@ class Run:
     cycles: int = 0
     stalls: int = 0
     results: list[int] = field(default_factory=list)
-    state: State | None = None
-    summary: Summary | None = None
+    exported: list[State] = field(default_factory=list)
+    summaries: list[Summary] = field(default_factory=list)
 
     def codes(self, params: AauParams, length: int) -> list[int]:
         """Return results element by element."""
@@ -237,7 +239,8 @@ class Driver:
             "state_in": [state.pack(self.params) for state in job.states],
             "beat": list(job.beats),
         }
-        while run.state is None and run.summary is None and run.cycles != abandon:
+        due = self.params.entries(job.command.op)
+        while len(run.exported) + len(run.summaries) < due and run.cycles != abandon:
             pins = self.idle_pins()
             for name, queue in offered.items():
                 valid = bool(queue) and rng.random() >= gap
@@ -259,9 +262,9 @@ class Driver:
             if seen["result__valid"] and pins["result__ready"]:
                 run.results.append(seen["result__payload"])
             if seen["summary__valid"] and pins["summary__ready"]:
-                run.summary = Summary.unpack(seen["summary__payload"], self.params)
+                run.summaries.append(Summary.unpack(seen["summary__payload"], self.params))
             if seen["state_out__valid"] and pins["state_out__ready"]:
-                run.state = State.unpack(seen["state_out__payload"], self.params)
+                run.exported.append(State.unpack(seen["state_out__payload"], self.params))
         if abandon is None:
             assert not any(offered.values()), "all that was offered was taken"
         return run

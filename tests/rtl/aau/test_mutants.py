@@ -79,11 +79,11 @@ MUTANTS = {
         "lifted.eq(low.b + low.a * down)",
         "lifted.eq(low.b)",
     ),
-    "the last of equals wins": ("reduction_unit", "(key_2 > key)", "(key_2 >= key)"),
+    "the last of equals wins": ("max_unit", "(key_2 > key)", "(key_2 >= key)"),
     "of merged states the later index wins": (
-        "reduction_unit",
-        "(level & (new_index < state.index))",
-        "(level & (new_index > state.index))",
+        "top_unit",
+        "(new.index < head.index)",
+        "(new.index > head.index)",
     ),
     "a merged state leaves the reference": (
         "reduction_unit",
@@ -99,6 +99,54 @@ MUTANTS = {
         "reduction_unit",
         "state.count.eq(state.count + self.imported.count)",
         "state.count.eq(state.count)",
+    ),
+    # the largest elements
+    "what makes room stays": ("top_unit", "self.step >= last - i", "self.step > last - i"),
+    "a winner of a beat is offered again": ("max_unit", "sound & ~winner", "sound"),
+    "a beat offers its largest element only": (
+        "max_unit",
+        "self.more.replicate(self.lanes)",
+        "0",
+    ),
+    "what is left of a beat is offered to the next command": (
+        "max_unit",
+        "[found.eq(self.given), left.eq(0)]",
+        "[found.eq(self.given)]",
+    ),
+    "a state that came in is offered again": (
+        "reduction_unit",
+        "top.candidate.seen & ~top.wins & ~self.clear",
+        "top.candidate.seen & ~self.clear",
+    ),
+    "a candidate of the last row is offered": (
+        "reduction_unit",
+        "top.candidate.seen & ~top.wins & ~self.clear",
+        "top.candidate.seen & ~top.wins",
+    ),
+    "every exported element counts the row": (
+        "reduction_unit",
+        "with m.If(self.clear | self.rotate):",
+        "with m.If(self.clear):",
+    ),
+    "an entry without element shows an old one": (
+        "top_unit",
+        "Mux(head.seen, head.key,",
+        "Mux(1, head.key,",
+    ),
+    "a state of a list is taken in every cycle": (
+        "unit",
+        "importing & (sequencer.step == 0)",
+        "importing",
+    ),
+    "a list is told without its last element": (
+        "sequencer",
+        "(self.step == entries - 1)",
+        "(self.step == entries - 2)",
+    ),
+    "entries go on while a beat is awaited": (
+        "sequencer",
+        "self.moves & (begun | self._token[COMPARE_AT])",
+        "begun | self._token[COMPARE_AT]",
     ),
     # the machine that ends a row
     "a logarithm below zero loses its sign": (
@@ -152,11 +200,11 @@ def find_a_difference(driver, source):
     rng = Random(0)
     for job in source.directed:
         driver.run(job)
+        driver.run(job, 0.3, 0.3)
     for number in range(120):
         job = source.job(list(Op)[number % len(Op)])
         run = driver.run(job, rng.choice((0, 0.3)), rng.choice((0, 0.3)))
-        if run.state is not None:
-            source.states = [*source.states[-40:], (job.command.op, run.state)]
+        source.states = [*source.states[-40:], *((job.command.op, each) for each in run.exported)]
 
 
 @pytest.mark.parametrize("name", MUTANTS)
