@@ -13,12 +13,14 @@ import numpy as np
 
 from ahasd.rtl.aau import oracle
 from ahasd.rtl.aau.encodings import Command, Op, constant_code, constant_value
-from ahasd.rtl.aau.golden import AauGolden, Beat
+from ahasd.rtl.aau.ending import finish
+from ahasd.rtl.aau.golden import AauGolden
 from ahasd.rtl.aau.numerics import VARIANTS
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.integers import Ints, ints
 from ahasd.rtl.aau.reals import real_width
+from ahasd.rtl.aau.rows import Beat
 
 FP16 = Format.FP16
 LENGTHS, SPREADS, SEEDS = (2, 17, 100, 1000, 4096), (0.1, 0.5, 1, 2, 4, 6), range(6)
@@ -35,7 +37,7 @@ def row(x: Ints, b: Ints | None = None) -> Beat:
 
 def calculated(golden: AauGolden, command: Command, given: Beat) -> oracle.Floats:
     """Return results before they are rounded."""
-    constants, _ = golden.finish(command, golden.run(command, given).state)
+    constants, _ = finish(command, golden.run(command, given).state, golden.params)
     found = golden.calculated(command, given, constants)
     exponent = found.exponent - (real_width(golden.params.numerics) - 1)
     signed = np.where(found.sign == 1, -1.0, 1.0) * found.mantissa

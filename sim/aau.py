@@ -3,9 +3,9 @@
 
 from typing import NamedTuple
 
-from ahasd.rtl.aau.encodings import APPLYING, Command, State, Summary
-from ahasd.rtl.aau.golden import LANE_WIDTH, RESULT_WIDTH, Beat
+from ahasd.rtl.aau.encodings import APPLYING, LANE_WIDTH, RESULT_WIDTH, Command, State, Summary
 from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.rows import Beat
 from ahasd.sim.ports import Engine
 
 

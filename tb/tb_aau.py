@@ -8,8 +8,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 
-from ahasd.rtl.aau.encodings import APPLYING, POWERS, Command, Op, State, constant_code
-from ahasd.rtl.aau.golden import LANE_WIDTH, AauGolden
+from ahasd.rtl.aau.encodings import APPLYING, LANE_WIDTH, POWERS, Command, Op, State, constant_code
+from ahasd.rtl.aau.golden import AauGolden
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.configs import UNITS
 from ahasd.tb.lib.bench import Bench, CycleChecker

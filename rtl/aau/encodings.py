@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 KEY_WIDTH = 32
 """Bits of an element's place in the order of all, in two's complement."""
 CONSTANT_WIDTH = 32
+INFINITY_CODE = 0x7F800000
+LANE_WIDTH = 64
+"""Bits of what a lane is given: an element of 32, or of 16 and its partner, and two operands."""
+RESULT_WIDTH = 16
 SHIFT_WIDTH = 6
 
 

@@ -1,78 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bit- and cycle-exact model of the AAU: whole rows in integers, and the pins edge by edge."""
+"""Bit- and cycle-exact model of the AAU: the model of whole rows, behind pins, edge by edge."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-import numpy as np
-
-from ahasd.rtl.aau import scalar
-from ahasd.rtl.aau.encodings import APPLYING, MOMENTS, Command, Op, State, Summary
+from ahasd.rtl.aau.encodings import APPLYING, LANE_WIDTH, RESULT_WIDTH, Command, Op, State
+from ahasd.rtl.aau.ending import Constants, Told, finish
 from ahasd.rtl.aau.params import AauParams
-from ahasd.rtl.aau.primitives.exp2.golden import exp2
-from ahasd.rtl.aau.primitives.formats import Format
-from ahasd.rtl.aau.primitives.integers import Ints, ints
-from ahasd.rtl.aau.primitives.load.golden import Real
-from ahasd.rtl.aau.primitives.sigmoid.golden import sigmoid
-from ahasd.rtl.aau.primitives.store.golden import store
-from ahasd.rtl.aau.reals import (
-    constant,
-    multiply_add,
-    one,
-    operand,
-    product,
-    real_width,
-    scaled,
-    unit_fraction,
-    zero,
-)
-from ahasd.rtl.aau.reduction import empty, merge, outgoing, reduce, whole
-from ahasd.rtl.aau.scalar import PROGRAMS, Code, Number, Source, Target, program_cycles
-from ahasd.rtl.aau.schedule import APPLY, Out, P, Pass, Q, S, command_cycles
-
-EXPONENT_LIMIT = 200
-"""Largest exponent of a constant that a program makes, so that no product leaves the exponents."""
-
-INFINITY_CODE = 0x7F800000
+from ahasd.rtl.aau.primitives.integers import ints
+from ahasd.rtl.aau.reals import zero
+from ahasd.rtl.aau.reduction import empty, merge, outgoing
+from ahasd.rtl.aau.rows import Beat, Rows
+from ahasd.rtl.aau.scalar import program_cycles
+from ahasd.rtl.aau.schedule import APPLY, Out, Pass, command_cycles
 
 
-class Beat(NamedTuple):
-    """What a lane is given at a time, or a whole row of that.
-
-    Attributes
-    ----------
-    x
-        Element, of 32 bits; RoPE has its partner in the upper half.
-    b, c
-        Further operands, of 16 bits.
-    """
-
-    x: Ints
-    b: Ints
-    c: Ints
-
-
-LANE_WIDTH = 64
-RESULT_WIDTH = 16
-
-
-class Constants(NamedTuple):
-    """What a program leaves for the second pass."""
-
-    limit: int
-    factor: Real
-    offset: Real
-
-
-class Told(NamedTuple):
-    """What a program leaves for the summary, in IEEE single precision."""
-
-    value: int
-    entropy: int
-    probability: int
-
-
-class AauGolden:
+class AauGolden(Rows):
     """What the AAU does: `run` for whole commands, `step` for single edges.
 
     Parameters
@@ -87,7 +29,7 @@ class AauGolden:
     """
 
     def __init__(self, params: AauParams) -> None:
-        self.params = params
+        super().__init__(params)
         self.latency = self.interval = command_cycles(
             Op.SOFTMAX, params.lanes, lanes=params.lanes, numerics=params.numerics
         )
@@ -101,229 +43,6 @@ class AauGolden:
         self._results: list[int] = []
         self._constants = Constants(0, zero(), zero())
         self._told = Told(0, 0, 0)
-
-    def run(self, command: Command, row: Beat, states: tuple[State, ...] = ()) -> "Outcome":
-        """Do a command on a row, without time.
-
-        Parameters
-        ----------
-        command
-            What to do; its `imports` are not looked at.
-        row
-            `length` elements and operands; the same in both passes.
-        states
-            What is merged first.
-        """
-        state = empty(self.params)
-        for each in states:
-            state = merge(state, each, command.op, self.params)
-        if command.op in self.params.passes and command.reduces:
-            state = self.reduced(state, command, row)
-        if command.exports:
-            return Outcome(state, tuple(outgoing(state, command.op, self.params)), (), ints([]))
-        constants, told = self.finish(command, state)
-        results = ints([])
-        if command.op in APPLYING and command.applies:
-            results = self.applied(command, row, state, constants)
-        return Outcome(state, (), self.summaries(command, state, told), results)
-
-    def reduced(self, state: State, command: Command, row: Beat) -> State:
-        """Return a state that goes on over a row."""
-        form = Format(command.x_format)
-        codes = row.x & ((1 << form.width) - 1)
-        return reduce(
-            state,
-            codes,
-            form,
-            operand(codes, form, self.params.numerics),
-            constant(command.k0, real_width(self.params.numerics)),
-            command.op,
-            command.first_index,
-            self.params,
-        )
-
-    def finish(self, command: Command, state: State) -> tuple[Constants, Told]:
-        """Run the program that ends a row."""
-        params, numerics = self.params, self.params.numerics
-        behind = params.sum_fraction_width
-        base = whole(state.reference, command.op, params)
-        exponent = state.reference if command.op in MOMENTS else 0
-        registers: dict[int, Number] = dict.fromkeys(range(4), scalar.ZERO)
-        for source, code in (
-            (Source.K0, command.k0),
-            (Source.K1, command.k1),
-            (Source.K2, command.k2),
-        ):
-            k = constant(code, scalar.MANTISSA_WIDTH)
-            registers[source] = scalar.normalised(
-                int(k.sign), int(k.mantissa), int(k.exponent) - scalar.MANTISSA_WIDTH + 1
-            )
-        registers[Source.LN2] = scalar.LN2
-        integers = {
-            Source.A: (state.a, exponent - behind),
-            Source.B: (state.b, 2 * exponent - behind),
-            Source.COUNT: (state.count, 0),
-            Source.PEAK: (state.reference, -numerics.fraction_width),
-            Source.CEILING: (base, 0),
-        }
-        left: dict[Target, Number] = {}
-        for code, to, a, b in (
-            PROGRAMS.get(Op(command.op), ()) if command.op in self.params.passes else ()
-        ):
-            match code:
-                case Code.TAKE:
-                    value, exponent = integers[a]
-                    found = scalar.normalised(int(value < 0), abs(value), exponent)
-                case Code.MULTIPLY:
-                    found = scalar.multiply(registers[a], registers[b])
-                case Code.ADD | Code.SUM:
-                    found = scalar.add(registers[a], registers[b], floor=code is Code.SUM)
-                case Code.SUBTRACT | Code.EXCESS:
-                    negated = registers[b]._replace(sign=registers[b].sign ^ 1)
-                    found = scalar.add(registers[a], negated, floor=code is Code.EXCESS)
-                case Code.LOG2:
-                    found = scalar.log2(registers[a], numerics)
-                case Code.RECIP:
-                    found = scalar.reciprocal(registers[a], numerics)
-                case Code.RSQRT:
-                    found = scalar.reciprocal_root(registers[a], numerics)
-                case Code.EXP2:
-                    found = scalar.power(registers[a], numerics)
-            if to < Target.LIMIT:
-                registers[to] = found
-            left[to] = found
-        nothing = scalar.ZERO
-        limit = scalar.fixed(
-            left.get(Target.LIMIT, nothing), numerics.fraction_width, numerics.scaled_width
-        )
-        return (
-            Constants(
-                limit,
-                self._short(left.get(Target.FACTOR, nothing)),
-                self._short(left.get(Target.OFFSET, nothing)),
-            ),
-            Told(
-                *(
-                    scalar.single(left.get(target, nothing))
-                    for target in (Target.VALUE, Target.ENTROPY, Target.PROBABILITY)
-                )
-            ),
-        )
-
-    def _short(self, number: Number) -> Real:
-        """Return a number of a program as a lane's constant, rounded half up.
-
-        So the mean of equal elements is one of them.
-        """
-        width = real_width(self.params.numerics)
-        if number.exponent < -EXPONENT_LIMIT:
-            return zero()
-        mantissa = (number.mantissa >> (scalar.MANTISSA_WIDTH - width - 1)) + 1 >> 1
-        carry = mantissa >> width
-        exponent = min(number.exponent + carry, EXPONENT_LIMIT)
-        return Real(*(ints(each) for each in (number.sign, mantissa >> carry, exponent, 0, 0)))
-
-    def applied(self, command: Command, row: Beat, state: State, constants: Constants) -> Ints:
-        """Return the results of a row in the second pass."""
-        result = self.calculated(command, row, constants)
-        code = store(
-            result.sign,
-            result.mantissa,
-            result.exponent,
-            real_width(self.params.numerics),
-            Format(command.result_format),
-            infinite=result.infinite,
-            nan=result.nan | self.poisoned(command, state),
-        )
-        return np.broadcast_to(code, row.x.shape)
-
-    def calculated(self, command: Command, row: Beat, constants: Constants) -> Real:
-        """Return the results of a row before they are rounded to their format."""
-        numerics = self.params.numerics
-        width = real_width(numerics)
-        do = APPLY[Op(command.op)]
-        form, other = Format(command.x_format), Format(command.operand_format)
-        k0, k1, k2 = (constant(code, width) for code in (command.k0, command.k1, command.k2))
-        x = operand(row.x & ((1 << form.width) - 1), form, numerics)
-        nothing = zero()
-        result, sigmoids, height = nothing, nothing, ints(0)
-        b, c = operand(row.b, other, numerics), operand(row.c, other, numerics)
-        addends = {S.ZERO: nothing, S.B: b, S.C: c, S.K2: k2, S.OFFSET: constants.offset}
-        for number, step in enumerate(do.steps):
-            p = {
-                P.X: x,
-                P.PARTNER: operand(row.x >> 16 & 0xFFFF, other, numerics),
-                P.RESULT: result,
-            }[step.p]
-            q = {
-                Q.ONE: one(width),
-                Q.B: b,
-                Q.C: c,
-                Q.SAME: p,
-                Q.RESULT: result,
-                Q.SIGMOID: sigmoids,
-                Q.K0: k0,
-                Q.K1: k1,
-                Q.FACTOR: constants.factor,
-            }[step.q]
-            if number == do.scaled:
-                height = scaled(product(p, q, width), numerics)
-                sigmoids = unit_fraction(sigmoid(height, numerics), numerics)
-            s = result if step.s is S.RESULT else addends[step.s]
-            result = multiply_add(p, q, s, width)
-        if do.out is Out.POWER:
-            depth = np.clip(constants.limit - height, 0, (1 << numerics.depth_width) - 1)
-            power = exp2(depth, numerics)
-            masked = x.infinite & x.sign
-            result = Real(
-                np.zeros_like(masked),
-                np.where(masked == 1, 0, power.mantissa << (width - numerics.mantissa_width)),
-                command.shift - power.shift,
-                np.zeros_like(masked),
-                x.nan,
-            )
-        if do.out is Out.POSITIVE:
-            below = (result.sign == 1) & (result.nan == 0)
-            result = result._replace(
-                sign=np.where(below, 0, result.sign),
-                mantissa=np.where(below, 0, result.mantissa),
-                infinite=np.where(below, 0, result.infinite),
-            )
-        return result
-
-    def poisoned(self, command: Command, state: State) -> int:
-        """Tell whether what was reduced makes no number."""
-        match command.op:
-            case Op.SOFTMAX | Op.STATISTICS:
-                return state.nan | state.positive
-            case Op.LAYERNORM | Op.RMSNORM:
-                return state.nan | state.positive | state.negative
-            case Op.SUM:
-                return state.nan | (state.positive & state.negative)
-            case Op.MAX | Op.TOP:
-                return state.nan
-        return 0
-
-    def summaries(self, command: Command, state: State, told: Told) -> tuple[Summary, ...]:
-        """Return what is told of a command, one after the other."""
-        return tuple(
-            self._summary(command, each, told) for each in outgoing(state, command.op, self.params)
-        )
-
-    def _summary(self, command: Command, state: State, told: Told) -> Summary:
-        value = told.value
-        if command.op == Op.SUM and state.positive | state.negative:
-            value = state.negative << 31 | INFINITY_CODE
-        reducing = int(command.op in self.params.passes)
-        return Summary(
-            value=value,
-            entropy=told.entropy,
-            probability=told.probability,
-            key=state.key,
-            index=state.index,
-            empty=reducing & (state.seen ^ 1),
-            nan=self.poisoned(command, state),
-        )
 
     def step(self, pins: Mapping[str, int], clocks: int = 1) -> dict[str, int]:
         """Take one edge of the PIM clock.
@@ -411,7 +130,7 @@ class AauGolden:
             case "finish":
                 self._count += 1
                 if self._count == program_cycles(Op(command.op), self.params.numerics):
-                    self._constants, self._told = self.finish(command, self._state)
+                    self._constants, self._told = finish(command, self._state, self.params)
                     self._enter("apply")
             case "tell" if pins["summary__ready"]:
                 if self._last_step():
@@ -486,29 +205,3 @@ class AauGolden:
             ints([lane >> 32 & 0xFFFF for lane in lanes]),
             ints([lane >> 48 for lane in lanes]),
         )
-
-
-class Outcome(NamedTuple):
-    """What comes of a command.
-
-    Attributes
-    ----------
-    state
-        The reduced row.
-    exported
-        What goes out of it; one state of all operations but TOP.
-    summaries
-        What is told; one of all operations but TOP; none of a command that exports its state.
-    results
-        Codes, one an element; none without second pass.
-    """
-
-    state: State
-    exported: tuple[State, ...]
-    summaries: tuple[Summary, ...]
-    results: Ints
-
-    @property
-    def summary(self) -> Summary | None:
-        """The first of the summaries."""
-        return self.summaries[0] if self.summaries else None

@@ -6,16 +6,19 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import (
+    INFINITY_CODE,
     KEY_WIDTH,
+    LANE_WIDTH,
     MOMENTS,
     POWERS,
+    RESULT_WIDTH,
     Command,
     Op,
     State,
     Summary,
 )
+from ahasd.rtl.aau.ending import EXPONENT_LIMIT
 from ahasd.rtl.aau.gate_unit import SHARE, GateUnit
-from ahasd.rtl.aau.golden import EXPONENT_LIMIT, INFINITY_CODE, LANE_WIDTH, RESULT_WIDTH
 from ahasd.rtl.aau.lane_unit import LaneUnit
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ahasd.rtl.aau.encodings import Command, Op, State, constant_code
-from ahasd.rtl.aau.golden import AauGolden, Beat
+from ahasd.rtl.aau.golden import AauGolden
 from ahasd.rtl.aau.params import OPS, Operation
 from ahasd.rtl.aau.primitives.integers import Ints
+from ahasd.rtl.aau.rows import Beat
 from ahasd.sim.aau import AttentionUnit
 from ahasd.system.devices.nonlinear import operators, spread
 from ahasd.system.model import ModelShape

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ahasd.rtl.aau.encodings import Command, Op, constant_code, constant_value
-from ahasd.rtl.aau.golden import AauGolden, Beat
+from ahasd.rtl.aau.golden import AauGolden
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.rows import Beat
 from ahasd.system.numerics.logits import Floats, Tail, TailModel, entropy_nats
 from ahasd.system.workload.trace import Trace
 

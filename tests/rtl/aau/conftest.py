@@ -11,14 +11,15 @@ import pytest
 
 from ahasd.rtl.aau.encodings import (
     APPLYING,
+    LANE_WIDTH,
     POWERS,
+    RESULT_WIDTH,
     Command,
     Op,
     State,
     Summary,
     constant_code,
 )
-from ahasd.rtl.aau.golden import LANE_WIDTH, RESULT_WIDTH
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.sim.ports import Engine

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from ahasd.rtl.aau import oracle
 from ahasd.rtl.aau.encodings import Command, Op, constant_code, constant_value
-from ahasd.rtl.aau.golden import AauGolden, Beat
+from ahasd.rtl.aau.ending import finish
+from ahasd.rtl.aau.golden import AauGolden
 from ahasd.rtl.aau.numerics import VARIANTS
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.integers import ints
 from ahasd.rtl.aau.reals import real_width
+from ahasd.rtl.aau.rows import Beat
 
 FP16, BF16 = Format.FP16, Format.BF16
 LOG2_E = constant_code(math.log2(math.e))
@@ -48,7 +50,7 @@ def probabilities(x, golden=GOLDEN):
     command = Command(op=Op.SOFTMAX, length=len(x), k0=LOG2_E)
     given = row(x)
     state = golden.run(command, given).state
-    constants, _ = golden.finish(command, state)
+    constants, _ = finish(command, state, golden.params)
     found = golden.calculated(command, given, constants)
     width = real_width(golden.params.numerics)
     return found.mantissa * np.exp2((found.exponent - (width - 1)).astype(float))
@@ -256,7 +258,7 @@ def test_a_mean_of_64_deviations_costs_less_than_the_rounding_of_the_input():
     assert np.abs(found - exact).max() < 0.02 / 8
     # The variance itself: sums of squares in single precision would lose 1.8 %.
     command = Command(op=Op.LAYERNORM, length=4096, k0=constant_code(-1 / 4096), k2=ONE)
-    constants, _ = GOLDEN.finish(command, GOLDEN.run(command, row(x, gain, bias)).state)
+    constants, _ = finish(command, GOLDEN.run(command, row(x, gain, bias)).state, GOLDEN.params)
     width = real_width(GOLDEN.params.numerics)
     factor = int(constants.factor.mantissa) * 2.0 ** (int(constants.factor.exponent) - width + 1)
     deviation = oracle.floats(x, FP16).std()
@@ -290,7 +292,7 @@ def unary(op, x, form=FP16, k2=0, k0=LOG2_E, result_format=FP16, b=None):
         k2=k2,
     )
     outcome = GOLDEN.run(command, row(x, b))
-    constants, _ = GOLDEN.finish(command, outcome.state)
+    constants, _ = finish(command, outcome.state, GOLDEN.params)
     real = GOLDEN.calculated(command, row(x, b), constants)
     width = real_width(GOLDEN.params.numerics)
     value = real.mantissa * np.exp2((real.exponent - (width - 1)).astype(float))

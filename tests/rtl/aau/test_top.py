@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from ahasd.rtl.aau import oracle
 from ahasd.rtl.aau.encodings import Command, Op
-from ahasd.rtl.aau.golden import AauGolden, Beat
+from ahasd.rtl.aau.golden import AauGolden
 from ahasd.rtl.aau.numerics import CHEAP
 from ahasd.rtl.aau.params import AauParams, Operation
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.integers import ints
+from ahasd.rtl.aau.rows import Beat
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.registry import make_engine
 

@@ -6,8 +6,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from ahasd.rtl.aau.golden import Beat
 from ahasd.rtl.aau.params import AauParams, Operation
+from ahasd.rtl.aau.rows import Beat
 from ahasd.sim.aau import AttentionUnit
 from ahasd.sim.ports import Engine
 from ahasd.sim.registry import make_engine
