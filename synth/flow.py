@@ -47,6 +47,8 @@ class Request:
     clocks_ps
         Period by clock domain in the library's own time; the mapper works towards the shortest.
         Empty where delays mean nothing.
+    fast
+        Adders look their carries ahead in the fastest of Yosys' ways, which takes more gates.
     boundaries
         What is kept apart, one of `ahasd.synth.hierarchy.BOUNDARIES`. Equal parts are mapped once,
         and have their areas.
@@ -59,6 +61,7 @@ class Request:
     library: Library = field(repr=False)
     memories: str = memories.FLOPS
     clocks_ps: Mapping[str, int] = field(default_factory=dict)
+    fast: bool = False
     boundaries: str = NONE
     netlist: bool = False
 
@@ -162,8 +165,7 @@ def _mapping(request: Request, files: list[str]) -> list[str]:
     unused = " ".join(f"-dont_use {pattern}" for pattern in UNUSED)
     clocks = request.clocks_ps
     aim = f" -constr limits.txt -D {min(clocks.values())}" if clocks else ""
-    # Where delays mean something, carries are looked ahead by the fastest of Yosys' ways.
-    adders = " -extra-map +/choices/kogge-stone.v" if clocks else ""
+    adders = " -extra-map +/choices/kogge-stone.v" if request.fast else ""
     return [
         f"synth -noabc{adders} -run coarse: -top {request.module}",
         "tee -q -o generic.json stat -json",

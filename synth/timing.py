@@ -16,6 +16,8 @@ from ahasd.synth.memories import FLOPS
 from ahasd.synth.nodes import NODES
 from ahasd.synth.passes import tools
 
+DIGITS = 2
+"""Of the gates in a row."""
 PERIOD_PS = {"pim": 1250, "npu": 1000}
 """Clock periods at the reference node: 800 MHz and 1 GHz."""
 
@@ -78,6 +80,7 @@ def timing(
         library=library,
         memories=memories,
         clocks_ps=clocks,
+        fast=True,
         boundaries=boundaries,
     )
     result = synthesise(request, cached=cached)
@@ -97,6 +100,7 @@ def timing(
         "parameters": asdict(params),
         "boundaries": boundaries,
         "kept": result["kept"],
+        "ge": round(result["area"] / library.nand2_area, DIGITS),
         "clocks_ps": {domain: PERIOD_PS[domain] for domain in unit.domains},
         "library_clocks_ps": clocks,
     }

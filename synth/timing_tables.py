@@ -14,6 +14,7 @@ def timing_table(rows: Sequence[dict[str, Any]]) -> TextTable:
             label(row),
             tool,
             path["clock"],
+            f"{row['ge'] / 1000:.2f}",
             f"{path['delay_ps']:.0f}",
             f"{row['library_clocks_ps'][path['clock']]}",
             span(*path["scaled_ps"], digits=0),
@@ -22,7 +23,7 @@ def timing_table(rows: Sequence[dict[str, Any]]) -> TextTable:
         )
         for row, tool, path in _paths(rows)
     ]
-    header = ("unit", "by", "clock", "ps", "of", "at 28 nm, ps", "of", "clock is")
+    header = ("unit", "by", "clock", "kGE", "ps", "of", "at 28 nm, ps", "of", "clock is")
     note = (
         "ABC: logic between registers, neither clock-to-output nor setup, against the fastest"
         " clock. OpenSTA: register to register, with both. No wires in either."

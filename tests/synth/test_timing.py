@@ -6,9 +6,13 @@ from dataclasses import replace
 import pytest
 
 from ahasd import UserError
+from ahasd.gen.emit import to_rtlil
 from ahasd.gen.yosys import YosysError
 from ahasd.rtl.configs import Unit
 from ahasd.synth import path, sta
+from ahasd.synth import timing as timing_module
+from ahasd.synth.blocks import Accumulator
+from ahasd.synth.flow import Request, synthesise
 from ahasd.synth.library import load
 from ahasd.synth.timing import library_clocks_ps, timing
 from ahasd.synth.timing_tables import judged, timing_table
@@ -183,6 +187,36 @@ def test_opensta_sees_across_boundaries_that_are_kept(osu018, monkeypatch, parts
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UserError, match="apt-get install opensta, or keep none"):
         timing("draftctl", "test", osu018)
+
+
+def test_fast_adders_are_shorter_paths_and_more_gates(osu018):
+    design = to_rtlil(Accumulator(), "unit", ("pim",))
+    small, fast = (
+        synthesise(
+            Request(
+                module="unit", design=design, library=osu018, clocks_ps={"pim": 10417}, fast=fast
+            )
+        )
+        for fast in (False, True)
+    )
+    assert fast["timing"]["delay_ps"] < 0.95 * small["timing"]["delay_ps"]
+    assert small["area"] < fast["area"] < 1.5 * small["area"]
+    assert fast["flops"] == small["flops"]
+
+
+def test_timing_is_of_fast_adders_whose_gates_it_tells(osu018, monkeypatch):
+    asked = []
+
+    def spied(request, **options):
+        asked.append(request)
+        return synthesise(request, **options)
+
+    monkeypatch.setattr(timing_module, "synthesise", spied)
+    row = timing("draftctl", "test", osu018)
+    assert [request.fast for request in asked] == [True]
+    again = synthesise(asked[0])
+    assert row["ge"] == pytest.approx(again["area"] / osu018.nand2_area, abs=0.01)
+    assert timing_table([row]).rows[0][3] == f"{row['ge'] / 1000:.2f}"
 
 
 def test_without_opensta_there_is_abcs_path_alone(osu018, monkeypatch):
