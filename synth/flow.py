@@ -123,7 +123,7 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
     for text in (
         request.design,
         request.library.sha256,
-        json.dumps([analysis, _mapping(request, ["cells.lib"]), treatment, kinds]),
+        json.dumps([analysis, mapping(request, ["cells.lib"]), treatment, kinds]),
         request.boundaries,
         "netlist" if request.netlist else "",
         json.dumps(memories.FILES),
@@ -159,7 +159,7 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
     return json.loads(json.dumps(result))
 
 
-def _mapping(request: Request, files: list[str]) -> list[str]:
+def mapping(request: Request, files: list[str]) -> list[str]:
     """Return the commands from a design without processes to cells and their statistics."""
     cells = " ".join(f"-liberty {file}" for file in files)
     unused = " ".join(f"-dont_use {pattern}" for pattern in UNUSED)
@@ -197,7 +197,7 @@ def _map(
     if replaced:
         script = ["read_verilog -lib black_box.v", *analysis, "memory_collect", *replaced]
     timed_again = request.timed and bool(sta.installed())
-    script += [*_mapping(request, files), *(sta.WRITE if timed_again else ())]
+    script += [*mapping(request, files), *(sta.WRITE if timed_again else ())]
     script += NETLIST if request.netlist else ()
     log = passes.run(script, folder)
 

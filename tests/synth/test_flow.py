@@ -167,10 +167,10 @@ def test_a_cache_that_cannot_be_is_told(parts, tmp_path, monkeypatch):
 
 
 def test_a_cell_that_no_library_has_is_an_error(parts, monkeypatch):
-    held = flow._mapping
+    held = flow.mapping
     monkeypatch.setattr(
         flow,
-        "_mapping",
+        "mapping",
         lambda *asked: [line for line in held(*asked) if not line.startswith("dfflibmap")],
     )
     with pytest.raises(YosysError, match="cells that library ge lacks"):

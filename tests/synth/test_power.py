@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power: Liberty tables and a circuit whose energy is worked out by hand."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ahasd import UserError
+from ahasd.synth import sta
 from ahasd.synth.library import Library, load
 from ahasd.synth.nodes import NODES
 from ahasd.synth.power import energy, liberty
@@ -284,3 +286,34 @@ def test_factors_above_the_polynomials_range_span_two_ways_to_go_on():
 
     assert low == pytest.approx(_at_28("HP") / _polynomial("130", 1.8), rel=0.005)
     assert high == pytest.approx(_at_28("LP") / _polynomial("130", 1.2) / 1.5**2, rel=0.005)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(shutil.which("sta") is None, reason="apt-get install opensta")
+def test_opensta_sees_the_same_leakage_and_switching_of_a_flip_flop(
+    tmp_path: Path, osu018: Library
+):
+    (tmp_path / "a.v").write_text(
+        "module a(input pim_clk, input d, output q);\n"
+        "  DFFPOSX1 f(.CLK(pim_clk), .D(d), .Q(q));\nendmodule\n"
+    )
+    (file,) = osu018.write(tmp_path)
+    lines = [f"read_liberty {file}", "read_verilog a.v", "link_design a"]
+    lines += ["create_clock -name c -period 10 [get_ports pim_clk]"]
+    lines += ["set_load 0.025 [all_outputs]", "set_power_activity -global -activity 0.1"]
+    lines += ["report_power -instances [get_cells f] -digits 8", "exit", ""]
+    said = sta.run(tmp_path, "\n".join(lines))
+    _, switching_w, leakage_w, _ = map(float, said.splitlines()[-1].split()[:4])
+
+    design = {
+        "ports": {"pim_clk": [2], "d": [3], "q": [4]},
+        "cells": {"f": ["DFFPOSX1", {"CLK": 2, "D": 3, "Q": 4}]},
+    }
+    cells = read(osu018, ["DFFPOSX1"])
+    netlist = build(design, cells, ["pim"])
+    found = energy.energies(netlist, cells, ["pim"], slew=0.1, load_ff=25)
+    (held,) = netlist.ports["q"]
+
+    assert found.leakage_nw * 1e-9 == pytest.approx(leakage_w, rel=1e-4)
+    # A tenth of a change a cycle of 10 ns.
+    assert 0.1 * found.switching_pj[held] / 10_000 == pytest.approx(switching_w, rel=1e-4)
