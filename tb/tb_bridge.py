@@ -14,7 +14,7 @@ from ahasd.rtl.configs import UNITS
 from ahasd.tb.lib.bench import Bench, CycleChecker
 from ahasd.tb.lib.stream import Sink, Source
 
-REQUESTS = 15
+REQUESTS = 10
 
 
 def request(rng: Random, params: BridgeParams) -> bytes:

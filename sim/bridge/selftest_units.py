@@ -93,17 +93,19 @@ def queues(board: Board) -> None:
     """Send batches through the draft queue, and feedback back."""
     rng = Random(SEED)
     board.registers.write("pim.CONTROL", edc_enable=0)
-    npu = _Npu(board)
-    count = min(board.params.queues.draft_batches, 4)
-    for _ in range(count):
-        npu.draft(rng, 0)
-        board.expect("decision", EdcDecision(True, Cause.PREDICTED).pack())
-        board.counted["pim.DECISIONS_GO"] += 1
-    for _, words in npu.sent:
-        npu.take(words)
-    for _ in range(count):
-        npu.verdict(Verdict.ACCEPTED)
-    board.registers.write("pim.CONTROL", edc_enable=1)
+    try:
+        npu = _Npu(board)
+        count = min(board.params.queues.draft_batches, 4)
+        for _ in range(count):
+            npu.draft(rng, 0)
+            board.expect("decision", EdcDecision(True, Cause.PREDICTED).pack())
+            board.counted["pim.DECISIONS_GO"] += 1
+        for _, words in npu.sent:
+            npu.take(words)
+        for _ in range(count):
+            npu.verdict(Verdict.ACCEPTED)
+    finally:
+        board.registers.write("pim.CONTROL", edc_enable=1)
 
 
 def edc(board: Board) -> None:
