@@ -13,8 +13,25 @@ from amaranth.lib.wiring import In
 
 from ahasd import UserError
 from ahasd.rtl.configs import UNITS, Unit
+from ahasd.rtl.parts import CATALOGUE, PARTS
 
 SCHEMA = "ahasd-manifest/1"
+
+
+def find_unit(name: str) -> Unit:
+    """Return a unit of the catalogue, or a part that stands alone.
+
+    Raises
+    ------
+    UserError
+        There is none of that name.
+    """
+    if name not in CATALOGUE:
+        raise UserError(
+            f"unknown unit {name!r}; known: {', '.join(UNITS)}; parts of the AAU:"
+            f" {', '.join(PARTS)}"
+        )
+    return CATALOGUE[name]
 
 
 def find(
@@ -35,9 +52,7 @@ def find(
     UserError
         An unknown name, or a value that the parameters refuse.
     """
-    if name not in UNITS:
-        raise UserError(f"unknown unit {name!r}; known: {', '.join(UNITS)}")
-    unit = UNITS[name]
+    unit = find_unit(name)
     if configuration not in unit.configurations:
         known = ", ".join(unit.configurations)
         raise UserError(f"unit {name} has no configuration {configuration!r}; known: {known}")

@@ -46,6 +46,8 @@ class Unit:
         Units that it is made of.
     wide
         Arithmetic prevails in it: Verilator compiles it, not CXXRTL.
+    folder
+        Folder under `rtl/` of what is not a unit by itself; by default it has the unit's name.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Unit:
     configurations: Mapping[str, Any]
     parts: tuple[str, ...] = ()
     wide: bool = False
+    folder: str = ""
 
     def load_hardware(self) -> type:
         """Import and return the Amaranth component."""
@@ -64,10 +67,15 @@ class Unit:
     def source_sha256(self) -> str:
         """Hash the sources in the unit's folder, in those of its parts and in the shared one."""
         digest = hashlib.sha256()
-        for folder in ("lib", *self.parts, self.name):
+        for folder in ("lib", *self.parts, self.source):
             for path, file in _sources(files("ahasd.rtl") / folder, folder):
                 digest.update(f"{path}\0".encode() + file.read_bytes())
         return digest.hexdigest()
+
+    @property
+    def source(self) -> str:
+        """Folder under `rtl/`."""
+        return self.folder or self.name
 
     def load_golden(self) -> type:
         """Import and return the golden model."""

@@ -15,6 +15,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
 from ahasd.gen.emit import write
+from ahasd.rtl.parts import PARTS
 
 Simulator = Literal["verilator", "icarus"]
 
@@ -71,7 +72,7 @@ class Bench:
     Parameters
     ----------
     unit, configuration
-        Keys of the catalogue; the bench is the module `ahasd.tb.tb_<unit>`.
+        Keys of the catalogue; the bench is the module `ahasd.tb.tb_<unit>`, or `tb_part` of parts.
     simulator
         Which simulator; see `available`.
     folder
@@ -133,7 +134,7 @@ class Bench:
         results = self._folder / f"{name}.xml"
         try:
             self._runner.test(
-                test_module=f"ahasd.tb.tb_{self.unit}",
+                test_module=f"ahasd.tb.tb_{'part' if self.unit in PARTS else self.unit}",
                 hdl_toplevel=self._module,
                 build_dir=self._folder / "build",
                 test_dir=self._folder / name,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from ahasd.rtl.configs import UNITS
+from ahasd.rtl.parts import CATALOGUE
 from ahasd.sim.activity import Recorder
 from ahasd.sim.golden import GoldenEngine
 from ahasd.sim.ports import Engine, Pins
@@ -59,7 +59,7 @@ def make_engine(
     UserError
         The backend needs a tool that is missing.
     """
-    unit = UNITS[name]
+    unit = CATALOGUE[name]
     match backend:
         case "golden":
             others = {

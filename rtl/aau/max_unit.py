@@ -2,26 +2,27 @@
 """The largest element of a beat in Amaranth, and then those behind it, one a cycle."""
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import KEY_WIDTH
-from ahasd.rtl.aau.primitives.pipeline import Primitive, let
+from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.primitives.pipeline import let
 from ahasd.rtl.aau.top_unit import place_layout
 
 
-class MaxUnit(Primitive):
+class MaxUnit(wiring.Component):
     """Find the largest of a beat; of equals the lowest lane wins.
 
     Parameters
     ----------
-    lanes
-        Elements of a beat, a power of two.
-    index_width
-        Bits of an element's place in the row.
+    params
+        Sizes of the AAU.
 
     Members
     -------
+    enable : unsigned(1), in
+        Go on at the next edge.
     begin : unsigned(1), in
         Look at the beat that is given, else at what is left of the one before.
     more : unsigned(1), in
@@ -39,7 +40,9 @@ class MaxUnit(Primitive):
     """
 
     latency = 1
+    interval = 1
 
+    enable: Signal
     begin: Signal
     more: Signal
     sound: Signal
@@ -49,10 +52,13 @@ class MaxUnit(Primitive):
     given: data.View
     candidate: data.View
 
-    def __init__(self, lanes: int, index_width: int) -> None:
-        self.lanes = lanes
+    def __init__(self, params: AauParams) -> None:
+        self.params = params
+        self.lanes = lanes = params.lanes
+        index_width = params.index_width
         super().__init__(
             {
+                "enable": In(1),
                 "begin": In(1),
                 "more": In(1),
                 "sound": In(lanes),

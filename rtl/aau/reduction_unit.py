@@ -176,8 +176,8 @@ class ReductionUnit(wiring.Component):
     def _largest(self, m: Module) -> None:
         """Build the comparison of keys, and what is noted of elements."""
         params, state = self.params, self._kept
-        m.submodules.largest = largest = MaxUnit(params.lanes, params.index_width)
-        m.submodules.top = top = TopUnit(params.entries(Op.TOP), params.index_width)
+        m.submodules.largest = largest = MaxUnit(params)
+        m.submodules.top = top = TopUnit(params)
         inserts = self.listing & self.importing
         m.d.comb += [
             largest.enable.eq(self.enable & (self.compare | ~self.listing | top.wins)),

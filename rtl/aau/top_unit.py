@@ -5,7 +5,8 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.encodings import KEY_WIDTH
+from ahasd.rtl.aau.encodings import KEY_WIDTH, Op
+from ahasd.rtl.aau.params import AauParams
 
 
 def place_layout(index_width: int) -> data.StructLayout:
@@ -25,10 +26,8 @@ class TopUnit(wiring.Component):
 
     Parameters
     ----------
-    entries
-        Elements that are kept, 1 at least.
-    index_width
-        Bits of an element's place in the row.
+    params
+        Sizes of the AAU; of `top_k` = 0 the largest element alone is kept.
 
     Members
     -------
@@ -50,6 +49,9 @@ class TopUnit(wiring.Component):
         The largest; without one the lowest key, and index 0.
     """
 
+    latency = 1
+    interval = 1
+
     clear: Signal
     replace: Signal
     merge: Signal
@@ -59,9 +61,10 @@ class TopUnit(wiring.Component):
     candidate: data.View
     head: data.View
 
-    def __init__(self, entries: int, index_width: int) -> None:
-        self.entries = entries
-        self._layout = place_layout(index_width)
+    def __init__(self, params: AauParams) -> None:
+        self.params = params
+        self.entries = entries = params.entries(Op.TOP)
+        self._layout = place_layout(params.index_width)
         super().__init__(
             {
                 "clear": In(1),

@@ -13,6 +13,7 @@ import pytest
 
 from ahasd.rtl.configs import UNITS, Unit
 from ahasd.rtl.lib.properties import Proof, Properties
+from ahasd.rtl.parts import CATALOGUE
 from ahasd.sim.formal.model import Model
 from ahasd.sim.formal.prove import Result, decide, prove
 from ahasd.sim.formal.record import rows, timeless
@@ -53,9 +54,10 @@ def mutant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Unit]:
     """
 
     def make(name: str, before: str, after: str, file: str = "unit") -> Unit:
-        UNITS[name].load_hardware()
-        original = sys.modules[f"ahasd.rtl.{name}.{file}"]
-        source = (files("ahasd.rtl") / name / f"{file}.py").read_text()
+        unit = CATALOGUE[name]
+        unit.load_hardware()
+        original = sys.modules[f"ahasd.rtl.{unit.source}.{file}"]
+        source = (files("ahasd.rtl") / unit.source / f"{file}.py").read_text()
         assert source.count(before) == 1, f"the source has changed: {before!r}"
         changed = ModuleType(f"{name}_{file}_mutant")
         exec(compile(source.replace(before, after), changed.__name__, "exec"), changed.__dict__)
@@ -64,7 +66,7 @@ def mutant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Unit]:
             for attribute, value in list(vars(module).items()):
                 if getattr(value, "__module__", None) == original.__name__:
                     monkeypatch.setattr(module, attribute, getattr(changed, value.__name__))
-        return UNITS[name]
+        return unit
 
     return make
 

@@ -7,6 +7,8 @@ is 1. Whoever uses a primitive carries beside it what is valid, and stalls it by
 leaves the registers alone.
 """
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
@@ -30,11 +32,17 @@ class Primitive(wiring.Component):
 
     latency: int
     interval = 1
+    numerics: Any
 
     enable: Signal
 
     def __init__(self, members: dict[str, object]) -> None:
         super().__init__({"enable": In(1), **members})
+
+    @property
+    def params(self) -> Any:
+        """What it was built from, as units of the catalogue call it."""
+        return self.numerics
 
     def elaborate(self, platform: object) -> Module:
         """Build the module; every primitive does."""

@@ -20,9 +20,9 @@ def gen(
 ) -> None:
     """Write a hardware unit as Verilog, with a JSON manifest of its ports, timing and sources.
 
-    Without a unit, list the units and their configurations. The same unit and parameters give the
-    same bytes. With the host interface come its registers: SystemRDL, C header, IP-XACT and HTML;
-    with the top comes the same behind AXI4-Lite and AXI4-Stream pins.
+    Without a unit, list the units, parts that stand alone, and their configurations. The same unit
+    and parameters give the same bytes. With the host interface come its registers: SystemRDL, C
+    header, IP-XACT and HTML; with the top comes the same behind AXI4-Lite and AXI4-Stream pins.
 
     For example:
 
@@ -33,7 +33,7 @@ def gen(
     Parameters
     ----------
     unit
-        Unit of the catalogue, such as edc.
+        Unit of the catalogue, such as edc, or part of the AAU, such as exp2.
     config
         Configuration to start from: paper, small or test.
     out
@@ -44,10 +44,14 @@ def gen(
         A parameter, as key=value; may be given several times.
     """
     from ahasd.rtl.configs import UNITS
+    from ahasd.rtl.parts import PARTS
 
     if not unit:
-        for entry in UNITS.values():
-            print(f"{entry.name}: {entry.does}; configurations {', '.join(entry.configurations)}")
+        for title, entries in (("", UNITS), ("parts of the AAU, which stand alone:", PARTS)):
+            print(title, end="\n" * bool(title))
+            for entry in entries.values():
+                known = ", ".join(entry.configurations)
+                print(f"{entry.name}: {entry.does}; configurations {known}")
         return
     from ahasd.gen.emit import write
 

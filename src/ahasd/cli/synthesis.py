@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from ahasd import UserError
 from ahasd.cli.progress import token_progress
+from ahasd.gen.manifest import find_unit
 from ahasd.rtl.configs import UNITS
 from ahasd.synth.silicon import NOT_ON_DIE
 from ahasd.synth.tables import TextTable
@@ -28,8 +28,7 @@ def chosen(
     """
     names = list(dict.fromkeys(units)) or [name for name in UNITS if name not in NOT_ON_DIE]
     for name in names:
-        if name not in UNITS:
-            raise UserError(f"unknown unit {name!r}; known: {', '.join(UNITS)}")
+        find_unit(name)
     total = len(names) * len(steps)
     with token_progress(names[0], total) as progress:
         for done, (name, step) in enumerate(itertools.product(names, steps)):
