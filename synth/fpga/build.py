@@ -106,7 +106,8 @@ def build(
     plan, design_sha256 = prepare(board, configuration, overrides, seed=seed)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / REPORT).unlink(missing_ok=True)
+        for old in (REPORT, f"{NAME}.tim"):
+            (folder / old).unlink(missing_ok=True)
         plan.extract(folder)
     except OSError as error:
         raise UserError(f"cannot write {folder}: {error.strerror}; choose another --out") from error
@@ -156,7 +157,8 @@ def _run(board: Board, plan: Any, folder: Path, configuration: str) -> None:
     if not done.returncode:
         return
     text = log.read_text(encoding="utf-8")
-    excess = over(text)
+    placing = folder / f"{NAME}.tim"  # nextpnr's log, which says more
+    excess = over(placing.read_text(encoding="utf-8")) if placing.exists() else []
     if excess:
         raise UserError(
             f"configuration {configuration} does not fit {board.name}: {'; '.join(excess)}."
