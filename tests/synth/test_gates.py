@@ -248,3 +248,38 @@ def test_answers_are_counted_at_edges_of_the_clock_where_only_one_could_be_meant
 
     assert told.answers() is None
     assert replace(told, header=told.header | {"domains": ["pim"]}).answers() == 2
+
+
+def _edges(design: dict[str, Any], told: Activity, seed: int) -> bool:
+    """Return whether a design does what is told, from a random state."""
+    gates = Gates(build(design, CELLS, ["pim", "npu"]), told, seed=seed)
+    try:
+        gates.run(told.inputs, told.clocks, told.outputs)
+    except GateError:
+        return False
+    return True
+
+
+def test_a_reset_goes_on_until_it_has_passed_registers_in_a_row():
+    chain = {f"f{i}": ["DFF", {"K": 2, "D": 6 + i, "Q": 7 + i}] for i in range(4)}
+    design = {"ports": COUNTER["ports"] | {"seen": [10]}, "cells": chain}
+    told = record([("on", 1)], [("seen", 1)], [((1,), (int(i >= 4),), 1) for i in range(6)])
+
+    assert all(_edges(design, told, seed) for seed in range(16))
+
+
+def test_what_was_never_written_counts_once_it_is_valid():
+    design = {
+        "ports": COUNTER["ports"],
+        "cells": {
+            "valid": ["DFFR", {"K": 2, "D": 6, "R": 4, "S": "0", "Q": 10}],
+            "low": ["DFF", {"K": 2, "D": 11, "Q": 11}],  # hold what they power up with
+            "high": ["DFF", {"K": 2, "D": 12, "Q": 12}],
+        },
+    }
+    pins = [("on", 1)], [("out__valid", 1), ("out__payload", 2)]
+    never = record(*pins, [((0,), (0, 0), 1) for _ in range(4)])
+    once = record(*pins, [((1,), (int(i > 0), 0), 1) for i in range(4)])
+
+    assert all(_edges(design, never, seed) for seed in range(16))
+    assert {_edges(design, once, seed) for seed in range(16)} == {True, False}
