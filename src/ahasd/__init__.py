@@ -21,3 +21,8 @@ def install_hint(extra: str = "") -> str:
     """Return the command, to be given in the checkout, that installs the package with an extra."""
     what = f"'.[{extra}]'" if extra else "."
     return f"{shlex.quote(sys.executable)} -m pip install -e {what}"
+
+
+def package_hint(package: str) -> str:
+    """Return the command that installs a package of which only the files are needed."""
+    return f"{shlex.quote(sys.executable)} -m pip install --no-deps {package}"

