@@ -33,6 +33,7 @@ from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.scalar import program_cycles
 from ahasd.rtl.aau.schedule import APPLY
 from ahasd.rtl.configs import UNITS
+from ahasd.rtl.parts import PARTS
 from ahasd.synth import tables as synthesis
 from ahasd.synth.fpga import report as fpga_report
 from ahasd.synth.fpga.boards import BOARDS
@@ -218,7 +219,7 @@ def text_table(table: synthesis.TextTable) -> str:
 
 def area() -> str:
     """Return the area of the units, and what becomes of the paper's claim."""
-    rows = recorded("area", "paper-ge")
+    rows = [row for row in recorded("area", "paper-ge") if row["unit"] in UNITS]
     table = text_table(synthesis.summary_table(rows))
     verdicts = [
         synthesis.verdict_line([row for row in rows if row["memories"] == kind])
@@ -265,6 +266,12 @@ def area_of_parts() -> str:
     rows = synthesis.standard(recorded("area", "paper-ge"))
     tables = (synthesis.parts_table(rows[unit, "macros"]) for unit in ("ahasd", "aau"))
     return "\n\n".join(f"{table.title}:\n\n{text_table(table)}" for table in tables)
+
+
+def area_of_standing_alone() -> str:
+    """Return the parts of the AAU that can be had by name."""
+    rows = [row for row in recorded("area", "paper-ge") if row["unit"] in PARTS]
+    return text_table(synthesis.area_table(rows))
 
 
 def area_of_memories() -> str:
@@ -381,6 +388,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "area-dies": area_of_dies,
     "area-parts": area_of_parts,
     "area-memories": area_of_memories,
+    "area-alone": area_of_standing_alone,
     "area-history": lambda: text_table(
         synthesis.history_table(read_record(SYNTHESIS / "history-paper-ge.json", "history"))
     ),

