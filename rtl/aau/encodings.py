@@ -38,7 +38,7 @@ class Op(enum.IntEnum):
     MAX = 5
     """The largest element and its place, the first of equals: reduction and arg-max."""
     ADD = 6
-    """k0*x + b."""
+    """k0*x + c."""
     RELU = 7
     """max(k0*x, 0)."""
     ROPE = 8

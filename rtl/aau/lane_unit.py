@@ -1,54 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """One lane of the AAU in Amaranth: one multiplier, one adder, one table of powers of two."""
 
-import enum
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import SHIFT_WIDTH
+from ahasd.rtl.aau.multiply_add_unit import MultiplyAddUnit
 from ahasd.rtl.aau.params import AauParams
-from ahasd.rtl.aau.primitives.exp2.unit import Exp2Unit
-from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
-from ahasd.rtl.aau.primitives.layouts import real_layout
+from ahasd.rtl.aau.power_unit import Base, PowerUnit
+from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.layouts import power_layout, real_layout
 from ahasd.rtl.aau.primitives.load.unit import LoadUnit
-from ahasd.rtl.aau.primitives.pipeline import Registers, let, shift_right, widen
+from ahasd.rtl.aau.primitives.pipeline import let, widen
 from ahasd.rtl.aau.primitives.store.unit import StoreUnit
-from ahasd.rtl.aau.real_logic import (
-    added,
-    loaded,
-    lowest,
-    real,
-    rounded,
-    scaled,
-    settled,
-    total_layout,
-)
+from ahasd.rtl.aau.real_logic import loaded, real
 from ahasd.rtl.aau.reals import real_width
-from ahasd.rtl.aau.reduction import SHIFT_MAX, depth_factor_width
 from ahasd.rtl.aau.schedule import Out as Stored
 from ahasd.rtl.aau.schedule import P, Q, S
+from ahasd.rtl.aau.term_unit import TermUnit, depth_exponent, reference_width, term_width
 
 FLOATING = (Format.FP16, Format.BF16)
 STORED = (Format.FP16, Format.BF16, Format.INT8)
-X_KEPT, B_KEPT, C_KEPT = 4, 5, 4
-"""Beats whose operands are kept, of every operand; the schedule reads none that is older."""
-PARTNER_NEWER = 2
-"""Beats taken after the one whose partner is read."""
-RESULTS_KEPT = 4
-"""Cycles for which the last result waits, at most, and one."""
-
-
-class Base(enum.IntEnum):
-    """What scaled numbers are subtracted from before powers are taken."""
-
-    LEVEL = 0
-    """The whole number not below the largest so far."""
-    LIMIT = 1
-    """What the program has found, so that powers are parts of their sum."""
-    ZERO = 2
-    """Nothing: the magnitude counts, for sigmoids."""
+B_KEPT, C_KEPT = 3, 5
+"""Beats whose operands are kept; the schedule reads none that is older."""
+PARTNER_NEWER = 1
+"""Beats taken after the one whose partner is read; x itself is read before the next is taken."""
 
 
 def control_layout() -> data.StructLayout:
@@ -56,15 +33,18 @@ def control_layout() -> data.StructLayout:
     return data.StructLayout(
         {
             "shift": 1,
-            "x_newer": 2,
-            "b_newer": 3,
-            "c_newer": 2,
+            "partner": 1,
+            "operand": range(B_KEPT + C_KEPT),
             "p": P,
             "q": Q,
             "s": S,
-            "delay": 2,
+            "waited": 1,
+            "keep": 1,
+            "take_scaled": 1,
+            "keep_depth": 1,
             "base": Base,
-            "moments": 1,
+            "of_power": 1,
+            "twice": 1,
             "out": Stored,
             "poison": 1,
             "x_format": Format,
@@ -79,13 +59,11 @@ def constants_layout(params: AauParams) -> data.StructLayout:
     width = real_width(params.numerics)
     return data.StructLayout(
         {
-            "k0": real_layout(width),
-            "k1": real_layout(width),
-            "k2": real_layout(width),
             "factor": real_layout(width),
-            "offset": real_layout(width),
+            "addend": real_layout(width),
             "limit": signed(params.numerics.scaled_width + 1),
-            "level": signed(params.reference_width),
+            "level": signed(params.numerics.integer_width + 1),
+            "reference": signed(reference_width(params)),
             "power_shift": signed(SHIFT_WIDTH),
         }
     )
@@ -99,26 +77,26 @@ class LaneUnit(wiring.Component):
     enable : unsigned(1), in
         The unit moves at the next edge.
     control, constants : structs, in
-        What to do in this cycle, see the schedule.
+        What to do in this cycle, see the schedule, and the constants of it.
     x, operand_b, operand_c : unsigned, in
         Operands of the beat that is taken.
     active : unsigned(1), in
-        The beat whose products stand has an element in this lane.
+        The beat whose terms are shifted has an element in this lane.
     newest : unsigned(32), out
         x of the beat taken last.
-    number : struct of `real_layout`, out
-        x, when a step with it begins.
+    exponent : signed, out
+        That of x, when a step with it begins.
     scaled : signed(scaled_width), out
-        Scaled number of the step two cycles ago.
+        Scaled number.
     scaled_sound : unsigned(1), out
         It is neither masked nor no number.
-    mantissa, shift : unsigned, out
+    power : struct of `power_layout`, out
         Power of two.
-    negative : unsigned(1), out
+    below : unsigned(1), out
         It was taken of a number below 0.
     sigmoid : struct of `real_layout`, in
         What the power became.
-    first, second : out
+    term : signed, out
         What goes into the sums.
     code : unsigned(16), out
         Result.
@@ -132,22 +110,20 @@ class LaneUnit(wiring.Component):
     operand_c: Signal
     active: Signal
     newest: Signal
-    number: data.View
+    exponent: Signal
     scaled: Signal
     scaled_sound: Signal
-    mantissa: Signal
-    shift: Signal
-    negative: Signal
+    power: data.View
+    below: Signal
     sigmoid: data.View
-    first: Signal
-    second: Signal
+    term: Signal
     code: Signal
 
     def __init__(self, params: AauParams) -> None:
         self.params = params
         numerics = params.numerics
         width = real_width(numerics)
-        behind = params.sum_fraction_width
+        number = real_layout(width)
         super().__init__(
             {
                 "enable": In(1),
@@ -158,27 +134,31 @@ class LaneUnit(wiring.Component):
                 "operand_c": In(16),
                 "active": In(1),
                 "newest": Out(32),
-                "number": Out(real_layout(width)),
+                "exponent": Out(number["exponent"].shape),
                 "scaled": Out(signed(numerics.scaled_width)),
                 "scaled_sound": Out(1),
-                "mantissa": Out(numerics.mantissa_width),
-                "shift": Out(numerics.integer_width),
-                "negative": Out(1),
-                "sigmoid": In(real_layout(width)),
-                "first": Out(signed(behind + 2)),
-                "second": Out(behind + 2),
+                "power": Out(power_layout(numerics)),
+                "below": Out(1),
+                "sigmoid": In(number),
+                "term": Out(signed(term_width(params))),
                 "code": Out(16),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
+        width = real_width(self.params.numerics)
         m = Module()
-        registers = Registers(m, self.enable)
-        self._operands(m)
-        self._multiply_add(m, registers)
-        self._powers(m, registers)
-        self._sums(m, registers)
+        m.submodules.multiply_add = self._multiply_add = MultiplyAddUnit(width)
+        m.submodules.powers = self._powers = PowerUnit(self.params)
+        m.d.comb += [
+            self._multiply_add.enable.eq(self.enable),
+            self._powers.enable.eq(self.enable),
+        ]
+        x, operand = self._operands(m)
+        self._steps(m, x, operand)
+        self._power(m, x)
+        self._term(m)
         self._store(m)
         return m
 
@@ -191,210 +171,119 @@ class LaneUnit(wiring.Component):
             line.append(entry)
         return line
 
-    def _operands(self, m: Module) -> None:
+    def _operands(self, m: Module) -> tuple[data.View, data.View]:
+        """Build the lines of operands; return x, or its partner, and b or c as numbers."""
         numerics, control = self.params.numerics, self.control
         width = real_width(numerics)
-        line = {
-            "x": self._line(m, self.x, X_KEPT, "x"),
-            "b": self._line(m, self.operand_b, B_KEPT, "b"),
-            "c": self._line(m, self.operand_c, C_KEPT, "c"),
-        }
-        code = {
-            "x": _entry(m, line["x"], control.x_newer, "x_code"),
-            "b": _entry(m, line["b"], control.b_newer, "b_code"),
-            "c": _entry(m, line["c"], control.c_newer, "c_code"),
-            "partner": line["x"][PARTNER_NEWER][16:],
-        }
-        self._loaded: dict[str, data.View] = {}
-        for key, value in code.items():
-            formats = tuple(Format) if key == "x" else FLOATING
-            load = LoadUnit(numerics, formats)
-            m.submodules[f"load_{key}"] = load
-            form = control.x_format if key == "x" else widen(control.operand_format, 2)
-            m.d.comb += [load.enable.eq(self.enable), load.code.eq(value), load.form.eq(form)]
-            self._loaded[key] = loaded(m, load.number, width, f"{key}_loaded")
-        m.d.comb += [self.newest.eq(line["x"][0]), self.number.eq(self._loaded["x"])]
-
-    def _multiply_add(self, m: Module, registers: Registers) -> None:
-        numerics, control, constants = self.params.numerics, self.control, self.constants
-        width = real_width(numerics)
-        layout = real_layout(width)
-        one = Const(1 << (width - 1), width)
-
-        result = Signal(layout, name="result", reset_less=True)
-        waits: list[Value] = [result.as_value()]
-        for i in range(1, RESULTS_KEPT):
-            waits.append(registers.hold(waits[-1], name=f"result_{i}"))
-        last = Signal(layout, name="last")
-        with m.Switch(control.delay):
-            for i, value in enumerate(waits):
+        x = self._line(m, self.x, 1, "x")[0]
+        partner = self._line(m, x[16:], PARTNER_NEWER, "partner")[-1]
+        operands = [
+            *self._line(m, self.operand_b, B_KEPT, "b"),
+            *self._line(m, self.operand_c, C_KEPT, "c"),
+        ]
+        code = Signal(16)
+        with m.Switch(control.operand):
+            for i, value in enumerate(operands):
                 with m.Case(i):
-                    m.d.comb += last.eq(value)
-
-        p, q, s = (Signal(layout, name=f"operand_{name}") for name in "pqs")
-        self._depth_factor = Signal(width)
-        self._late_mantissa = Signal(width)
-        unity = real(m, width, "one", mantissa=one)
-        nothing = real(m, width, "zero", exponent=lowest())
-        power = real(m, width, "late_power", mantissa=self._late_mantissa)
-        depth = real(m, width, "late_depth", mantissa=self._depth_factor)
-        with m.Switch(control.p):
-            for choice, value in (
-                (P.X, self._loaded["x"]),
-                (P.PARTNER, self._loaded["partner"]),
-                (P.RESULT, last),
-                (P.POWER, power),
-            ):
-                with m.Case(choice):
-                    m.d.comb += p.eq(value)
-        with m.Switch(control.q):
-            for choice, value in (
-                (Q.ONE, unity),
-                (Q.B, self._loaded["b"]),
-                (Q.C, self._loaded["c"]),
-                (Q.SAME, self._loaded["x"]),
-                (Q.RESULT, last),
-                (Q.SIGMOID, self.sigmoid),
-                (Q.K0, constants.k0),
-                (Q.K1, constants.k1),
-                (Q.FACTOR, constants.factor),
-                (Q.DEPTH, depth),
-            ):
-                with m.Case(choice):
-                    m.d.comb += q.eq(value)
-        with m.Switch(control.s):
-            for choice, value in (
-                (S.ZERO, nothing),
-                (S.B, self._loaded["b"]),
-                (S.C, self._loaded["c"]),
-                (S.RESULT, last),
-                (S.K2, constants.k2),
-                (S.OFFSET, constants.offset),
-            ):
-                with m.Case(choice):
-                    m.d.comb += s.eq(value)
-
-        product = Signal(real_layout(2 * width), name="product", reset_less=True)
-        addend = Signal(layout, name="addend", reset_less=True)
-        total = Signal(total_layout(width), name="total_held", reset_less=True)
-        some = p.mantissa[-1] & q.mantissa[-1]
-        exponent = (p.exponent + q.exponent)[:EXPONENT_WIDTH].as_signed()
-        with m.If(self.enable):
-            m.d.pim += [
-                product.mantissa.eq(p.mantissa * q.mantissa),
-                product.exponent.eq(Mux(some, exponent, lowest())),
-                product.sign.eq(p.sign ^ q.sign),
-                product.infinite.eq(p.infinite | q.infinite),
-                product.nan.eq(
-                    p.nan
-                    | q.nan
-                    | (p.infinite & ~q.infinite & ~q.mantissa[-1])
-                    | (q.infinite & ~p.infinite & ~p.mantissa[-1])
-                ),
-                addend.eq(s),
-                total.eq(added(m, rounded(m, product, width, "short"), addend, width)),
-                result.eq(settled(m, total, width, "settled")),
-            ]
-        self._product, self._result = product, result
-
-    def _powers(self, m: Module, registers: Registers) -> None:
-        numerics, constants = self.params.numerics, self.constants
-        behind = numerics.fraction_width
-        x = self._loaded["x"]
-        sound = ~(x.nan | (x.infinite & x.sign))
-        self._masked = registers.hold(x.infinite & x.sign, 6, "masked")  # as late as its power
-        self._nan = registers.hold(x.nan, 6, "nan")
-        value = registers.hold(scaled(m, self._product, numerics), name="scaled")
-        sound = registers.hold(sound, 2, "sound")
-        m.d.comb += [self.scaled.eq(value), self.scaled_sound.eq(sound)]
-
-        late = registers.hold(value, name="scaled_late")
-        bits = numerics.scaled_width + 2
-        base = Signal(signed(bits))
-        with m.Switch(self.control.base):
-            with m.Case(Base.LEVEL):
-                level = constants.level[: numerics.integer_width + 1].as_signed()
-                m.d.comb += base.eq(Cat(Const(0, behind), level).as_signed())
-            with m.Case(Base.LIMIT):
-                m.d.comb += base.eq(constants.limit)
-        above = Signal(signed(bits + 1))
-        depth = Signal(numerics.depth_width)
-        m.d.comb += above.eq(base - late)
-        with m.If((self.control.base == Base.ZERO) & ~late[-1]):
-            m.d.comb += depth.eq(late)
-        with m.Elif(above[-1]):
-            m.d.comb += depth.eq(0)
-        with m.Elif(above[numerics.depth_width :].any()):
-            m.d.comb += depth.eq((1 << numerics.depth_width) - 1)
-        with m.Else():
-            m.d.comb += depth.eq(above)
-        m.submodules.exp2 = exp2 = Exp2Unit(numerics)
+                    m.d.comb += code.eq(value)
+        m.submodules.load_x = load_x = LoadUnit(numerics, tuple(Format))
+        m.submodules.load_operand = load_operand = LoadUnit(numerics, FLOATING)
+        operand_format = widen(control.operand_format, 2)
         m.d.comb += [
-            exp2.enable.eq(self.enable),
-            exp2.depth.eq(depth),
-            self.mantissa.eq(exp2.power.mantissa),
-            self.shift.eq(exp2.power.shift),
-            self.negative.eq(registers.hold(late[-1], exp2.latency, "below")),
+            self.newest.eq(x),
+            load_x.enable.eq(self.enable),
+            load_x.code.eq(Cat(Mux(control.partner, partner, x[:16]), x[16:])),
+            load_x.form.eq(Mux(control.partner, operand_format, control.x_format)),
+            load_operand.enable.eq(self.enable),
+            load_operand.code.eq(code),
+            load_operand.form.eq(operand_format),
         ]
-        factor = depth[: depth_factor_width(self.params)]
-        m.d.comb += [
-            self._depth_factor.eq(registers.hold(factor, exp2.latency + 1, "factor")),
-            self._late_mantissa.eq(
-                Cat(
-                    Const(0, real_width(numerics) - numerics.mantissa_width),
-                    registers.hold(exp2.power.mantissa, name="power_late"),
-                )
-            ),
-        ]
-        self._sound = registers.hold(sound, 6, "sound_late")  # as late as the power's product
-
-    def _sums(self, m: Module, registers: Registers) -> None:
-        params, numerics = self.params, self.params.numerics
-        width, behind, point = (
-            real_width(numerics),
-            params.sum_fraction_width,
-            numerics.fraction_width,
+        return (
+            loaded(m, load_x.number, width, "x_loaded"),
+            loaded(m, load_operand.number, width, "operand_loaded"),
         )
-        moments = self.control.moments
-        x = self._loaded["x"]
-        number = Signal(real_layout(width), name="x_late", reset_less=True)
-        with m.If(self.enable):
-            m.d.pim += number.eq(x)
-        # Of moments, how far below the largest exponent; of powers, the power's own shift.
-        apart = Signal(params.reference_width + 1)
-        m.d.comb += apart.eq(self.constants.level - number.exponent)
-        power_shift = registers.hold(self.shift, 2, "shift_late")
-        mantissa = registers.hold(self._late_mantissa, name="power_later")
-        down, twice = Signal(6), Signal(6)
-        with m.If(moments):
-            m.d.comb += [
-                down.eq(Mux(apart[6:].any(), SHIFT_MAX, apart[:6])),
-                twice.eq(Mux(apart[5:].any(), SHIFT_MAX, Cat(Const(0, 1), apart[:5]))),
-            ]
-        with m.Else():
-            over = power_shift[6:].any()
-            m.d.comb += [down.eq(Mux(over, SHIFT_MAX, power_shift[:6])), twice.eq(down)]
 
-        lead = behind - width + 1
-        value = Mux(moments, number.mantissa, mantissa)
-        single = shift_right(m, Cat(Const(0, lead), value), down, sticky=False)
-        wide = behind + 7
-        product = self._product.mantissa
-        of_powers = Cat(Const(0, lead - point), product)
-        of_powers = widen(of_powers, wide) if len(of_powers) < wide else of_powers[:wide]
-        of_moments = widen(product[2 * (width - 1) - behind :], wide)
-        square = shift_right(m, Mux(moments, of_moments, of_powers), twice, sticky=False)
-        kept = let(m, self.active & (moments | self._sound), "kept")
-        below = moments & number.sign
-        plain = widen(single, behind + 2)
-        first = Mux(below, (-plain).as_unsigned()[: behind + 2], plain)
+    def _steps(self, m: Module, x: data.View, operand: data.View) -> None:
+        """Choose the operands of the multiplier and the adder."""
+        params, numerics, control = self.params, self.params.numerics, self.control
+        width = real_width(numerics)
+        steps, powers = self._multiply_add, self._powers
+        kept = Signal(real_layout(width), reset_less=True)
+        with m.If(self.enable & control.keep):
+            m.d.pim += kept.eq(steps.result)
+
+        missing = width - numerics.mantissa_width
+        power = real(
+            m,
+            width,
+            "power_number",
+            mantissa=Cat(Const(0, missing), powers.power.mantissa),
+            exponent=-powers.power.shift,
+        )
+        depth = real(
+            m,
+            width,
+            "depth_number",
+            mantissa=Cat(Const(0, width - len(powers.depth)), powers.depth),
+            exponent=depth_exponent(params),
+        )
+        with m.Switch(control.p):
+            with m.Case(P.X, P.PARTNER):
+                m.d.comb += steps.p.eq(x)
+            with m.Case(P.RESULT):
+                m.d.comb += steps.p.eq(
+                    Mux(control.waited, kept.as_value(), steps.result.as_value())
+                )
+            with m.Case(P.POWER):
+                m.d.comb += steps.p.eq(power)
+        with m.Switch(control.q):
+            for choices, value in (
+                ((Q.B, Q.C), operand),
+                ((Q.SAME,), x),
+                ((Q.RESULT,), steps.result),
+                ((Q.SIGMOID,), self.sigmoid),
+                ((Q.DEPTH,), depth),
+            ):
+                with m.Case(*choices):
+                    m.d.comb += steps.q.eq(value)
+            with m.Default():
+                m.d.comb += steps.q.eq(self.constants.factor)
+        with m.Switch(control.s):
+            with m.Case(S.C):
+                m.d.comb += steps.s.eq(operand)
+            with m.Case(S.RESULT):
+                m.d.comb += steps.s.eq(steps.result)
+            with m.Default():
+                m.d.comb += steps.s.eq(self.constants.addend)
+
+    def _power(self, m: Module, x: data.View) -> None:
+        powers, control = self._powers, self.control
         m.d.comb += [
-            self.first.eq(
-                registers.hold(first & kept.replicate(behind + 2), name="first").as_signed()
-            ),
-            self.second.eq(
-                registers.hold(square[: behind + 2] & kept.replicate(behind + 2), name="second")
-            ),
+            powers.product.eq(self._multiply_add.product),
+            powers.masked.eq(x.infinite & x.sign),
+            powers.nan.eq(x.nan),
+            powers.take.eq(control.take_scaled),
+            powers.base.eq(control.base),
+            powers.level.eq(self.constants.level),
+            powers.limit.eq(self.constants.limit),
+            powers.keep_depth.eq(control.keep_depth),
+            self.exponent.eq(x.exponent),
+            self.scaled.eq(powers.scaled),
+            self.scaled_sound.eq(powers.sound),
+            self.power.eq(powers.power),
+            self.below.eq(powers.below),
+        ]
+
+    def _term(self, m: Module) -> None:
+        m.submodules.terms = terms = TermUnit(self.params)
+        m.d.comb += [
+            terms.enable.eq(self.enable),
+            terms.active.eq(self.active),
+            terms.product.eq(self._multiply_add.product),
+            terms.power.eq(self._powers.power),
+            terms.of_power.eq(self.control.of_power),
+            terms.reference.eq(self.constants.reference),
+            self.term.eq(terms.term),
         ]
 
     def _store(self, m: Module) -> None:
@@ -406,17 +295,14 @@ class LaneUnit(wiring.Component):
             store.form.eq(control.result_format),
             self.code.eq(store.code),
         ]
-        result = self._result
-        below = (control.out == Stored.POSITIVE) & result.sign & ~result.nan
-        exponent = self.constants.power_shift - self.shift
+        result, powers = self._multiply_add.result, self._powers
+        below = let(m, (control.out == Stored.POSITIVE) & result.sign & ~result.nan, "cut_to_0")
         with m.If(control.out == Stored.POWER):
             missing = Const(0, width - numerics.mantissa_width)
             m.d.comb += [
-                store.number.mantissa.eq(
-                    Cat(missing, self.mantissa) & (~self._masked).replicate(width)
-                ),
-                store.number.exponent.eq(exponent),
-                store.number.nan.eq(self._nan | control.poison),
+                store.number.mantissa.eq(Cat(missing, powers.power.mantissa)),
+                store.number.exponent.eq(self.constants.power_shift - powers.power.shift),
+                store.number.nan.eq(powers.power_nan | control.poison),
             ]
         with m.Else():
             m.d.comb += [
@@ -429,13 +315,3 @@ class LaneUnit(wiring.Component):
                     store.number.sign.eq(0),
                     store.number.infinite.eq(0),
                 ]
-
-
-def _entry(m: Module, line: list[Value], newer: Value, name: str) -> Value:
-    """Return the beat with some newer ones after it."""
-    entry = Signal(len(line[0]), name=name)
-    with m.Switch(newer):
-        for i, value in enumerate(line):
-            with m.Case(i):
-                m.d.comb += entry.eq(value)
-    return entry

@@ -91,11 +91,17 @@ class AauParams:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} must be in {low}..{high}, not {value}")
-        low, high = self.numerics.fraction_width + 3, self.numerics.mantissa_width + 5
+        low, high = self.numerics.fraction_width + 1, self.numerics.mantissa_width + 1
         if not low <= self.numerics.guard_width <= high:
             raise ValueError(
-                "numerics.guard_width must be in fraction_width + 3 .. mantissa_width + 5, that is"
+                "numerics.guard_width must be in fraction_width + 1 .. mantissa_width + 1, that is"
                 f" {low}..{high}, not {self.numerics.guard_width}"
+            )
+        if self.depth_factor_width > self.numerics.mantissa_width + 1:
+            raise ValueError(
+                "numerics.fraction_width must leave room for depths that are factors, of"
+                f" {self.depth_factor_width} bits, in mantissa_width + 1, that is"
+                f" {self.numerics.mantissa_width + 1}"
             )
 
     @property
@@ -107,6 +113,17 @@ class AauParams:
     def sum_fraction_width(self) -> int:
         """Bits behind the point of the sums of a row."""
         return self.numerics.term_width - 1
+
+    @property
+    def depth_factor_width(self) -> int:
+        """Bits of a depth that is a factor: those of larger depths have no power left.
+
+        With k bits before the point, larger ones make terms below `2**(k - 2**k)`.
+        """
+        whole = 1
+        while (1 << whole) - whole <= self.sum_fraction_width:
+            whole += 1
+        return self.numerics.fraction_width + whole
 
     @property
     def a_width(self) -> int:

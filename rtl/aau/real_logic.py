@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a lane multiplies and adds, in Amaranth; `reals.py` is the model of every function here."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
 from ahasd.rtl.aau.primitives.layouts import real_layout
-from ahasd.rtl.aau.primitives.pipeline import let, normalised, shift_right, widen
+from ahasd.rtl.aau.primitives.pipeline import add_with_carry, let, normalised, shift_right, widen
 from ahasd.rtl.aau.reals import FP32_FRACTION_WIDTH, GUARD_WIDTH, LOWEST, real_width
 
 
@@ -44,8 +44,14 @@ def constant(m: Module, code: Value, width: int, name: str) -> data.View:
     finite = let(m, biased.any() & ~biased.all(), f"{name}_finite")
     mantissa = Cat(code[:FP32_FRACTION_WIDTH], Const(1, 1))
     missing = width - len(mantissa)
-    mantissa = mantissa[-missing:] if missing < 0 else Cat(Const(0, missing), mantissa)
     exponent = widen(biased, EXPONENT_WIDTH) - Const(127, EXPONENT_WIDTH)
+    if missing < 0:
+        total = widen(mantissa[-missing:], width + 1) + widen(mantissa[-missing - 1], width + 1)
+        total = let(m, total[: width + 1], f"{name}_rounded")
+        mantissa = Cat(total[: width - 1], total[width - 1] | total[width])
+        exponent = exponent + total[width]
+    else:
+        mantissa = Cat(Const(0, missing), mantissa)
     return real(
         m,
         width,
@@ -75,41 +81,69 @@ def rounded(m: Module, product: data.View, width: int, name: str) -> data.View:
     )
 
 
+def ordered_layout(width: int) -> data.StructLayout:
+    """Return the shape of two addends, the larger first; `below` is the sign that 0 has."""
+    return data.StructLayout(
+        {
+            "large": width,
+            "small": width,
+            "right": (width + GUARD_WIDTH).bit_length(),
+            "exponent": signed(EXPONENT_WIDTH),
+            "sign": 1,
+            "unlike": 1,
+            "below": 1,
+            "infinite": 1,
+            "nan": 1,
+        }
+    )
+
+
+def ordered(m: Module, p: data.View, q: data.View, width: int) -> data.View:
+    """Return two addends in order, and how far apart they are."""
+    level = p.exponent == q.exponent
+    swap = let(m, (p.exponent < q.exponent) | (level & (p.mantissa < q.mantissa)), "swap")
+    high, low = (Signal(signed(EXPONENT_WIDTH), name=name) for name in ("high", "low"))
+    m.d.comb += [
+        high.eq(Mux(swap, q.exponent, p.exponent)),
+        low.eq(Mux(swap, p.exponent, q.exponent)),
+    ]
+    apart = let(m, (high - low).as_unsigned(), "apart")
+    found = Signal(ordered_layout(width), name="ordered")
+    near = len(found.right)
+    unlike = p.sign ^ q.sign
+    m.d.comb += [
+        found.large.eq(Mux(swap, q.mantissa, p.mantissa)),
+        found.small.eq(Mux(swap, p.mantissa, q.mantissa)),
+        found.right.eq(apart[:near] | apart[near:].any().replicate(near)),
+        found.exponent.eq(high),
+        found.sign.eq(Mux(p.infinite, p.sign, Mux(q.infinite | swap, q.sign, p.sign))),
+        found.unlike.eq(unlike),
+        found.below.eq(p.sign & q.sign),
+        found.infinite.eq(p.infinite | q.infinite),
+        found.nan.eq(p.nan | q.nan | (p.infinite & q.infinite & unlike)),
+    ]
+    return found
+
+
 def total_layout(width: int) -> data.StructLayout:
     """Return the shape of a sum before it is normalised."""
     layout = real_layout(width + GUARD_WIDTH + 1)
     return data.StructLayout({**layout.members, "below": 1})
 
 
-def added(m: Module, p: data.View, q: data.View, width: int) -> data.View:
-    """Return a sum of two numbers, not normalised; `below` is the sign that 0 has."""
-    level = p.exponent == q.exponent
-    swap = let(m, (p.exponent < q.exponent) | (level & (p.mantissa < q.mantissa)), "swap")
-    large, small = (
-        Signal(real_layout(width), name="large"),
-        Signal(real_layout(width), name="small"),
-    )
-    m.d.comb += [large.eq(Mux(swap, q.as_value(), p.as_value()))]
-    m.d.comb += [small.eq(Mux(swap, p.as_value(), q.as_value()))]
-    bits = EXPONENT_WIDTH + 1
-    apart = widen(large.exponent, bits) - widen(small.exponent, bits)
-    apart = let(m, apart.as_unsigned()[:bits], "apart")
-    near = (width + GUARD_WIDTH).bit_length()
-    amount = Mux(apart[near:].any(), Const((1 << near) - 1, near), apart[:near])
+def added(m: Module, given: data.View, width: int) -> data.View:
+    """Return the sum of two addends, not normalised."""
     none = Const(0, GUARD_WIDTH)
-    aligned = shift_right(m, Cat(none, small.mantissa), amount, sticky=True)
-    wide = Cat(none, large.mantissa)
-    unlike = Signal(name="unlike")
-    m.d.comb += unlike.eq(p.sign ^ q.sign)
-    total = Mux(unlike, (wide - aligned).as_unsigned()[: width + GUARD_WIDTH + 1], wide + aligned)
+    aligned = shift_right(m, Cat(none, given.small), given.right, sticky=True)
+    total = add_with_carry(
+        Cat(none, given.large, Const(0, 1)),
+        Cat(aligned ^ given.unlike.replicate(len(aligned)), given.unlike),
+        given.unlike,
+    )
     found = Signal(total_layout(width), name="total")
+    m.d.comb += [found.mantissa.eq(total)]
     m.d.comb += [
-        found.mantissa.eq(total),
-        found.exponent.eq(large.exponent),
-        found.sign.eq(Mux(p.infinite, p.sign, Mux(q.infinite, q.sign, large.sign))),
-        found.below.eq(p.sign & q.sign),
-        found.infinite.eq(p.infinite | q.infinite),
-        found.nan.eq(p.nan | q.nan | (p.infinite & q.infinite & unlike)),
+        found[key].eq(given[key]) for key in ("exponent", "sign", "below", "infinite", "nan")
     ]
     return found
 

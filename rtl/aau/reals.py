@@ -25,9 +25,10 @@ FP32_FRACTION_WIDTH = 23
 def real_width(numerics: Numerics) -> int:
     """Return the bits of a lane's mantissas, the highest of which is set.
 
-    One more than a sigmoid has, so that what a product loses is less than what that lost.
+    One more than an operand has: what a product loses is less than what that lost, and results
+    in FP16 are rounded as if nothing had been lost, for which two more than it has are needed.
     """
-    return numerics.result_width + 1
+    return numerics.mantissa_width + 1
 
 
 def operand(code: IntsLike, form: Format, numerics: Numerics) -> Real:
@@ -38,17 +39,18 @@ def operand(code: IntsLike, form: Format, numerics: Numerics) -> Real:
 
 
 def constant(code: int, width: int) -> Real:
-    """Return a constant in IEEE single precision, of at most `width` bits, the rest cut off.
+    """Return a constant in IEEE single precision, in `width` bits, rounded half up.
 
     Subnormal numbers are zero, and so is what is no finite number.
     """
     biased = code >> FP32_FRACTION_WIDTH & 0xFF
     mantissa = 1 << FP32_FRACTION_WIDTH | code & ((1 << FP32_FRACTION_WIDTH) - 1)
     surplus = FP32_FRACTION_WIDTH + 1 - width
-    mantissa = mantissa >> surplus if surplus >= 0 else mantissa << -surplus
+    mantissa = (mantissa >> surplus - 1) + 1 >> 1 if surplus > 0 else mantissa << -surplus
+    carry = mantissa >> width
     if biased in (0, 0xFF):
         return _real(0, 0, LOWEST)
-    return _real(code >> 31, mantissa, biased - 127)
+    return _real(code >> 31, mantissa >> carry, biased - 127 + carry)
 
 
 def _real(sign: int, mantissa: int, exponent: int) -> Real:
@@ -138,15 +140,15 @@ def scaled(real: Real, numerics: Numerics) -> Ints:
 
 
 def unit_fraction(value: IntsLike, numerics: Numerics) -> Real:
-    """Return unit fractions, 1 being `2**(result_width - 1)`, as a lane's numbers."""
-    width = real_width(numerics)
-    value = ints(value) << (width - numerics.result_width)
+    """Return unit fractions, 1 being `2**(result_width - 1)`, as a lane's numbers, cut off."""
+    width, wide = real_width(numerics), numerics.result_width
+    value = ints(value)
     length = bit_length(value)
     none = np.zeros_like(value)
     return Real(
         none,
-        value << (width - length) * (value != 0),
-        np.where(value == 0, LOWEST, length - width),
+        value << (wide - length) >> (wide - width),
+        np.where(value == 0, LOWEST, length - wide),
         none,
         none,
     )

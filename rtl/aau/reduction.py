@@ -16,6 +16,7 @@ from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.integers import Ints
 from ahasd.rtl.aau.primitives.load.golden import Real
 from ahasd.rtl.aau.reals import product, real_width, scaled
+from ahasd.rtl.aau.schedule import REDUCE
 from ahasd.rtl.aau.top import Place, merge_places, places_of_beats
 
 SHIFT_MAX = 63
@@ -168,10 +169,9 @@ def reduce(
         power = exp2(depth, numerics)
         shift = np.minimum(power.shift, SHIFT_MAX)
         mantissa = power.mantissa << (width - numerics.mantissa_width)
-        low = depth & ((1 << depth_factor_width(params)) - 1)
+        low = depth & ((1 << params.depth_factor_width) - 1)
         first = (mantissa << (behind - width + 1)) >> shift
         second = ((mantissa * low) << (behind - width + 1 - point)) >> shift
-        second = second * (op == Op.STATISTICS)
     else:
         level = reference
         down = np.minimum(reference[:, None] - height, SHIFT_MAX)
@@ -181,8 +181,9 @@ def reduce(
         first = np.where(sign == 1, -first, first)
         square = mantissa * mantissa
         second = (square >> (2 * (width - 1) - behind)) >> np.minimum(2 * down, SHIFT_MAX)
-    firsts = np.where(kept == 1, first, 0).sum(axis=1)
-    seconds = np.where(kept == 1, second, 0).sum(axis=1)
+    summed = REDUCE[Op(op)]
+    firsts = np.where(kept == 1, first, 0).sum(axis=1) * (summed.firsts is not None)
+    seconds = np.where(kept == 1, second, 0).sum(axis=1) * (summed.seconds is not None)
     a, b, base = state.a, state.b, whole(state.reference, op, params)
     a_width, b_mask = params.a_width, (1 << params.b_width) - 1
     for here, first_sum, second_sum in zip(
@@ -195,11 +196,6 @@ def reduce(
         a = wrap(a + first_sum, a_width)
         b = (b + second_sum) & b_mask
     return replace(state, reference=int(reference[-1]) if beats else state.reference, a=a, b=b)
-
-
-def depth_factor_width(params: AauParams) -> int:
-    """Return the bits of a depth that is a factor: those of larger depths have no power left."""
-    return params.numerics.fraction_width + 6
 
 
 def _largest(

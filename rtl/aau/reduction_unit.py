@@ -10,7 +10,8 @@ from ahasd.rtl.aau.max_unit import MaxUnit
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.pipeline import Registers, let, widen
 from ahasd.rtl.aau.reduction import SHIFT_MAX
-from ahasd.rtl.aau.schedule import REDUCE, SUM_AFTER, Op
+from ahasd.rtl.aau.schedule import REDUCE, Op
+from ahasd.rtl.aau.term_unit import term_width
 from ahasd.rtl.aau.top_unit import TopUnit
 from ahasd.rtl.lib.tree import sum_tree
 
@@ -31,9 +32,9 @@ def packed_layout(kind: type[Packed], params: AauParams) -> data.StructLayout:
 def _waits(op: Op) -> int:
     """Return the cycles from a new reference to the sums that are relative to it."""
     do = REDUCE[op]
-    assert do.align is not None
+    assert do.summed is not None
     assert do.largest is not None
-    return do.align + SUM_AFTER - do.largest - 1
+    return do.summed - do.largest - 1
 
 
 class ReductionUnit(wiring.Component):
@@ -47,8 +48,8 @@ class ReductionUnit(wiring.Component):
         Begin with no element.
     powers, moments : unsigned(1), in
         What is summed.
-    seconds : unsigned(1), in
-        There are second sums.
+    firsts, seconds : unsigned(1), in
+        There are first sums, second ones; if both, the second are a cycle behind.
     compare, raise_reference, sum : unsigned(1), in
         Keys, heights and sums of a beat stand.
     beat_index : unsigned(index_width), in
@@ -73,10 +74,12 @@ class ReductionUnit(wiring.Component):
         Order of every lane's element, and what it is.
     height, height_valid : arrays, in
         Scaled number or exponent of every lane's element.
-    first, second : arrays, in
+    term : array, in
         What goes into the sums.
     level : signed, out
         What the last beat's sums are relative to.
+    late_level : signed, out
+        The same, a cycle later.
     state : struct, out
         The row so far.
     """
@@ -85,6 +88,7 @@ class ReductionUnit(wiring.Component):
     clear: Signal
     powers: Signal
     moments: Signal
+    firsts: Signal
     seconds: Signal
     compare: Signal
     raise_reference: Signal
@@ -107,13 +111,13 @@ class ReductionUnit(wiring.Component):
     imported: data.View
     key: data.View
     height: data.View
-    first: data.View
-    second: data.View
+    term: data.View
+    late_level: Signal
     state: data.View
 
     def __init__(self, params: AauParams) -> None:
         self.params = params
-        lanes, behind = params.lanes, params.sum_fraction_width
+        lanes = params.lanes
         state = packed_layout(State, params)
         super().__init__(
             {
@@ -121,6 +125,7 @@ class ReductionUnit(wiring.Component):
                 "clear": In(1),
                 "powers": In(1),
                 "moments": In(1),
+                "firsts": In(1),
                 "seconds": In(1),
                 "compare": In(1),
                 "raise_reference": In(1),
@@ -142,9 +147,9 @@ class ReductionUnit(wiring.Component):
                 "negative": In(lanes),
                 "height": In(data.ArrayLayout(signed(params.reference_width), lanes)),
                 "height_valid": In(lanes),
-                "first": In(data.ArrayLayout(signed(behind + 2), lanes)),
-                "second": In(data.ArrayLayout(behind + 2, lanes)),
+                "term": In(data.ArrayLayout(signed(term_width(params)), lanes)),
                 "level": Out(signed(params.reference_width)),
+                "late_level": Out(signed(params.reference_width)),
                 "state": Out(state),
             }
         )
@@ -163,6 +168,10 @@ class ReductionUnit(wiring.Component):
         """Return the shape of a state without its largest element."""
         members = packed_layout(State, self.params).members
         return data.StructLayout({key: of for key, of in members.items() if key not in PLACE})
+
+    def _flipped(self, value: Value) -> Value:
+        """Return a value with its highest bit flipped, so that signed ones add up as unsigned."""
+        return Cat(value[:-1], ~value[-1])
 
     def _level(self, m: Module, reference: Value, name: str) -> Value:
         """Return what sums relative to a reference really are relative to."""
@@ -250,18 +259,12 @@ class ReductionUnit(wiring.Component):
         m.d.comb += self.level.eq(self._level(m, peak, "peak_level"))
 
         peaks: list[Value] = [peak]
-        for i in range(_waits(Op.SOFTMAX)):
+        for i in range(_waits(Op.STATISTICS)):
             peaks.append(registers.hold(peaks[-1], name=f"peak_{i}"))
-        first = registers.hold(
-            sum_tree(
-                [widen(self.first[i], params.a_width).as_unsigned() for i in range(params.lanes)]
-            )[: params.a_width].as_signed(),
-            name="firsts",
-        )
-        second = registers.hold(
-            widen(sum_tree([self.second[i] for i in range(params.lanes)]), params.b_width),
-            name="seconds",
-        )
+        m.d.comb += self.late_level.eq(peaks[1])
+        total = sum_tree([self._flipped(self.term[lane]) for lane in range(params.lanes)])
+        total = registers.hold(self._flipped(total), name="total").as_signed()
+        before = registers.hold(total, name="before")
 
         # Of the state and what is new the one with the lower reference is shifted.
         layout = data.StructLayout(
@@ -276,12 +279,17 @@ class ReductionUnit(wiring.Component):
             ]
         with m.Else():
             m.d.comb += [
-                new.reference.eq(
-                    Mux(self.moments, peaks[_waits(Op.SUM)], peaks[_waits(Op.SOFTMAX)])
-                ),
-                new.a.eq(first),
-                new.b.eq(second & self.seconds.replicate(params.b_width)),
+                new.a.eq(Mux(self.seconds, before, total)),
+                new.b.eq(total & self.seconds.replicate(params.b_width)),
             ]
+            with m.If(self.moments):
+                m.d.comb += new.reference.eq(peaks[_waits(Op.SUM)])
+            with m.Elif(self.seconds):
+                m.d.comb += new.reference.eq(peaks[_waits(Op.STATISTICS)])
+            with m.Else():
+                m.d.comb += new.reference.eq(peaks[_waits(Op.SOFTMAX)])
+            with m.If(~self.firsts):
+                m.d.comb += new.a.eq(0)
         m.d.comb += [
             old.reference.eq(state.reference),
             old.a.eq(state.a),

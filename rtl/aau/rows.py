@@ -148,7 +148,7 @@ class Rows:
         nothing = zero()
         result, sigmoids, height = nothing, nothing, ints(0)
         b, c = operand(row.b, other, numerics), operand(row.c, other, numerics)
-        addends = {S.ZERO: nothing, S.B: b, S.C: c, S.K2: k2, S.OFFSET: constants.offset}
+        addends = {S.ZERO: nothing, S.C: c, S.K2: k2, S.OFFSET: constants.offset}
         for number, step in enumerate(do.steps):
             p = {
                 P.X: x,

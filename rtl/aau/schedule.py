@@ -3,12 +3,12 @@
 
 A beat is taken in cycle 0 of its own; one more follows every `interval` cycles. In between, the
 lane's one multiplier and adder serve several steps of each beat. A step in cycle `at` has its
-operands in the operand registers then, its product a cycle later, its sum after two and its
-result after three. All cycles are those in which the unit moves: a stall stops all of it.
+factors then, its product and its addend two cycles later, and its result after five. All cycles are
+those in which the unit moves: a stall stops all of it.
 """
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from ahasd.rtl.aau.encodings import APPLYING, Op
@@ -47,11 +47,10 @@ class S(enum.IntEnum):
     """Addend of a step."""
 
     ZERO = 0
-    B = 1
-    C = 2
-    RESULT = 3
-    K2 = 4
-    OFFSET = 5
+    C = 1
+    RESULT = 2
+    K2 = 3
+    OFFSET = 4
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Step:
     Attributes
     ----------
     at
-        Cycle of the beat in which the operands stand in their registers.
+        Cycle of the beat in which the factors stand.
     p, q, s
         `p*q + s` is calculated.
     """
@@ -86,19 +85,21 @@ FIRST = 4
 """Cycle of the first step: x is read into a register, and takes three more to become a number."""
 X_CYCLES = 3
 """From reading x to its number; other operands take one."""
-RESULT_AFTER = 3
+PRODUCT_AFTER = 2
+"""From a step to its product, and to its addend."""
+RESULT_AFTER = 5
 """From a step to its result."""
-SCALED_AFTER = 2
+SCALED_AFTER = PRODUCT_AFTER + 1
 """From a step to its scaled number."""
 DEPTH_AFTER = SCALED_AFTER + 1
 """From a step to what its power is taken of: meanwhile the largest is found."""
 POWER_AFTER = DEPTH_AFTER + 3
 """From a step to its power of two."""
-SIGMOID_AFTER = 14
+SIGMOID_AFTER = POWER_AFTER + 8
 """From a step to the cycle in which the sigmoids of all lanes stand: four share a reciprocal."""
 STORE_CYCLES = 2
 SUM_AFTER = 2
-"""From the cycle in which products stand to the one in which they go into the sums."""
+"""From the cycle in which a term is shifted to the one in which its sum goes into the state."""
 COMPARE_AT = 2
 """Cycle in which the largest element of a beat is compared with those before."""
 
@@ -115,8 +116,9 @@ class Pass:
         Uses of multiplier and adder, in cycles that differ by no multiple of the interval.
     scaled
         Index of the step whose product becomes a scaled number; None without one.
-    align
-        Cycle in which products and mantissas are shifted for the sums; None without sums.
+    firsts, seconds
+        Cycles in which the terms of the first and the second sum are shifted; None without that
+        sum. One shifter and one tree of adders do both, so the second are a cycle behind the first.
     largest
         Cycle in which what the sums are relative to is compared.
     out
@@ -128,7 +130,8 @@ class Pass:
     interval: int
     steps: tuple[Step, ...]
     scaled: int | None = None
-    align: int | None = None
+    firsts: int | None = None
+    seconds: int | None = None
     largest: int | None = None
     out: Out = Out.NOTHING
     out_at: int = 0
@@ -136,20 +139,29 @@ class Pass:
     def __post_init__(self) -> None:
         used = {step.at % self.interval for step in self.steps}
         assert len(used) == len(self.steps), "steps of different beats never meet"
+        assert all(self.delay(i) <= self.interval for i in range(len(self.steps))), "one is kept"
+
+    @property
+    def summed(self) -> int | None:
+        """Cycle in which the sums of a beat go into the state; None without sums."""
+        shifted = self.firsts if self.seconds is None else self.seconds
+        return None if shifted is None else shifted + SUM_AFTER
 
     @property
     def latency(self) -> int:
         """Cycle in which the last that a beat does is done."""
-        if self.align is not None:
-            return self.align + SUM_AFTER
+        if self.summed is not None:
+            return self.summed
         if self.out:
             return self.out_at + STORE_CYCLES
         return COMPARE_AT + self.interval - 1
 
     def delay(self, number: int) -> int:
-        """Return for how many cycles a step's operand, the last result, waits for it."""
-        steps = self.steps
-        return steps[number].at - steps[number - 1].at - RESULT_AFTER if number else 0
+        """Return for how many cycles a step's operand, the last result, waits for it; 0 of none."""
+        step = self.steps[number]
+        if P.RESULT is step.p or Q.RESULT is step.q:
+            return step.at - self.steps[number - 1].at - RESULT_AFTER
+        return 0
 
     def newer(self, at: int) -> int:
         """Return how many beats were taken after the one that reads an operand in a cycle."""
@@ -161,17 +173,28 @@ class Pass:
 
 
 _POWERS = (Step(FIRST, P.X, Q.K0),)
-_SUMS_AT = FIRST + POWER_AFTER + 1  # the step that multiplies powers by depths
-_REDUCE_POWERS = Pass(1, _POWERS, scaled=0, align=_SUMS_AT + 1, largest=FIRST + SCALED_AFTER)
-_MOMENTS = Pass(1, (Step(FIRST, P.X, Q.SAME),), align=FIRST + 1, largest=FIRST)
+_POWERS_AT = FIRST + POWER_AFTER
+_LARGEST_POWER = FIRST + SCALED_AFTER
+_MOMENTS_AT = FIRST + PRODUCT_AFTER
 REDUCE: dict[Op, Pass] = {
-    Op.SOFTMAX: _REDUCE_POWERS,
-    Op.STATISTICS: replace(
-        _REDUCE_POWERS, interval=2, steps=(*_POWERS, Step(_SUMS_AT, P.POWER, Q.DEPTH))
+    Op.SOFTMAX: Pass(1, _POWERS, scaled=0, firsts=_POWERS_AT, largest=_LARGEST_POWER),
+    Op.STATISTICS: Pass(
+        2,
+        (*_POWERS, Step(_POWERS_AT, P.POWER, Q.DEPTH)),
+        scaled=0,
+        firsts=_POWERS_AT + PRODUCT_AFTER - 1,  # powers stand for a second cycle
+        seconds=_POWERS_AT + PRODUCT_AFTER,
+        largest=_LARGEST_POWER,
     ),
-    Op.LAYERNORM: _MOMENTS,
-    Op.RMSNORM: _MOMENTS,
-    Op.SUM: _MOMENTS,
+    Op.LAYERNORM: Pass(
+        2,
+        (Step(FIRST, P.X, Q.ONE), Step(FIRST + 1, P.X, Q.SAME)),
+        firsts=_MOMENTS_AT,
+        seconds=_MOMENTS_AT + 1,
+        largest=FIRST,
+    ),
+    Op.RMSNORM: Pass(1, (Step(FIRST, P.X, Q.SAME),), seconds=_MOMENTS_AT, largest=FIRST),
+    Op.SUM: Pass(1, (Step(FIRST, P.X, Q.ONE),), firsts=_MOMENTS_AT, largest=FIRST),
     Op.MAX: Pass(1, ()),
 }
 """First passes, but for that of TOP."""
@@ -193,38 +216,43 @@ def _elementwise(
 
 
 def _gated(q: Q) -> Pass:
-    start = FIRST + SIGMOID_AFTER
     return _elementwise(
         4,
         Step(FIRST, P.X, Q.K0),
-        Step(start, P.X, Q.SIGMOID),
-        Step(start + 3, P.RESULT, q),
-        Step(start + 9, P.RESULT, Q.K1),
+        Step(FIRST + 1, P.X, Q.K1),
+        Step(FIRST + 1 + RESULT_AFTER, P.RESULT, q),
+        Step(FIRST + SIGMOID_AFTER, P.RESULT, Q.SIGMOID),
         scaled=0,
     )
 
 
 APPLY: dict[Op, Pass] = {
-    Op.SOFTMAX: Pass(1, _POWERS, scaled=0, out=Out.POWER, out_at=FIRST + POWER_AFTER),
+    Op.SOFTMAX: Pass(1, _POWERS, scaled=0, out=Out.POWER, out_at=_POWERS_AT),
     Op.LAYERNORM: _elementwise(
         3,
         Step(FIRST, P.X, Q.ONE, S.OFFSET),
-        Step(FIRST + 4, P.RESULT, Q.B),
-        Step(FIRST + 8, P.RESULT, Q.FACTOR, S.C),
+        Step(FIRST + RESULT_AFTER, P.RESULT, Q.B),
+        Step(FIRST + 2 * RESULT_AFTER, P.RESULT, Q.FACTOR, S.C),
     ),
-    Op.RMSNORM: _elementwise(2, Step(FIRST, P.X, Q.B), Step(FIRST + 3, P.RESULT, Q.FACTOR)),
-    Op.ADD: _elementwise(1, Step(FIRST, P.X, Q.K0, S.B)),
+    Op.RMSNORM: _elementwise(
+        2, Step(FIRST, P.X, Q.B), Step(FIRST + RESULT_AFTER, P.RESULT, Q.FACTOR)
+    ),
+    Op.ADD: _elementwise(1, Step(FIRST, P.X, Q.K0, S.C)),
     Op.RELU: _elementwise(1, Step(FIRST, P.X, Q.K0), out=Out.POSITIVE),
-    Op.ROPE: _elementwise(2, Step(FIRST, P.X, Q.B), Step(FIRST + 3, P.PARTNER, Q.C, S.RESULT)),
+    Op.ROPE: _elementwise(
+        2,
+        Step(FIRST, P.X, Q.B),
+        Step(FIRST + RESULT_AFTER - PRODUCT_AFTER, P.PARTNER, Q.C, S.RESULT),
+    ),
     Op.SILU: _gated(Q.ONE),
     Op.SWIGLU: _gated(Q.B),
     Op.GELU: _elementwise(
-        6,
+        11,  # x does not change until its last step
         Step(FIRST, P.X, Q.SAME),
-        Step(FIRST + 3, P.RESULT, Q.K0, S.K2),
-        Step(FIRST + 7, P.X, Q.RESULT),
-        Step(FIRST + 8 + SIGMOID_AFTER, P.X, Q.SIGMOID),
-        Step(FIRST + 12 + SIGMOID_AFTER, P.RESULT, Q.K1),
+        Step(FIRST + RESULT_AFTER, P.RESULT, Q.K0, S.K2),
+        Step(FIRST + 2 * RESULT_AFTER, P.X, Q.RESULT),
+        Step(FIRST + 2 * RESULT_AFTER - 1, P.X, Q.K1),
+        Step(FIRST + 2 * RESULT_AFTER + SIGMOID_AFTER, P.RESULT, Q.SIGMOID),
         scaled=2,
     ),
 }

@@ -9,23 +9,28 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.encodings import APPLYING, POWERS, Command, Op
+from ahasd.rtl.aau.encodings import APPLYING, Command, Op
 from ahasd.rtl.aau.gate_unit import SHARE
-from ahasd.rtl.aau.lane_unit import PARTNER_NEWER, Base, control_layout
+from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, PARTNER_NEWER, control_layout
 from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.power_unit import Base
 from ahasd.rtl.aau.reduction_unit import packed_layout
 from ahasd.rtl.aau.scalar import PROGRAMS
 from ahasd.rtl.aau.schedule import (
     APPLY,
     COMPARE_AT,
+    DEPTH_AFTER,
     POWER_AFTER,
+    PRODUCT_AFTER,
     REDUCE,
-    SUM_AFTER,
+    RESULT_AFTER,
+    SCALED_AFTER,
     X_CYCLES,
     P,
     Pass,
     Q,
     S,
+    Step,
 )
 from ahasd.rtl.aau.schedule import Out as Stored
 
@@ -77,7 +82,7 @@ class Sequencer(wiring.Component):
         What lanes are told, but for `poison`.
     listing, steps, step, takes_state : out
         A list is kept; a step is made with its entries, which one; a state is taken.
-    compare, raise_reference, sum, gate_take, gate_keep, gate_select : out
+    compare, raise_reference, sum, gate_keep, gate_select : out
         A beat is at the cycle at which that is done.
     compare_last, height_last, align_last, result_last : unsigned(1), out
         The beat at that cycle is the last of its row.
@@ -105,7 +110,6 @@ class Sequencer(wiring.Component):
     compare: Signal
     raise_reference: Signal
     sum: Signal
-    gate_take: Signal
     gate_keep: Signal
     gate_select: Signal
     compare_last: Signal
@@ -140,7 +144,6 @@ class Sequencer(wiring.Component):
                 "compare": Out(1),
                 "raise_reference": Out(1),
                 "sum": Out(1),
-                "gate_take": Out(1),
                 "gate_keep": Out(SHARE),
                 "gate_select": Out(range(SHARE)),
                 "compare_last": Out(1),
@@ -290,31 +293,51 @@ class Sequencer(wiring.Component):
             control.x_format.eq(self.now.x_format),
             control.operand_format.eq(self.now.operand_format),
             control.result_format.eq(self.now.result_format),
-            control.moments.eq(~is_one_of(self.now.op, POWERS)),
             self.compare.eq(token[1] & (self.phase == Phase.REDUCE)),
             self.compare_last.eq(last[1]),
         ]
         for do in self._each(m):
-            _steps(m, do, control, token)
+            for number, step in enumerate(do.steps):
+                _step(m, do, number, step, control, token)
             m.d.comb += control.out.eq(do.out)
-            if do.largest is not None and do.align is not None:
-                m.d.comb += [
-                    self.raise_reference.eq(token[do.largest]),
-                    self.height_last.eq(last[do.largest]),
-                    self.align_last.eq(last[do.align]),
-                    self.sum.eq(token[do.align + SUM_AFTER]),
-                ]
+            if do.summed is not None:
+                self._sums(m, do)
             elif do.out is Stored.POWER:
                 m.d.comb += control.base.eq(Base.LIMIT)
             elif do.scaled is not None:
                 m.d.comb += control.base.eq(Base.ZERO)
                 powers = do.steps[do.scaled].at + POWER_AFTER
-                m.d.comb += self.gate_take.eq(token[powers])
                 for lane in range(SHARE):
-                    begins = powers + 1 + lane
-                    m.d.comb += self.gate_keep[lane].eq(token[begins + RECIP_CYCLES])
+                    begins = powers + lane
+                    m.d.comb += self.gate_keep[lane].eq(token[begins + 1 + RECIP_CYCLES])
                     with m.If(token[begins]):
                         m.d.comb += self.gate_select.eq(lane)
+            if do.scaled is not None:
+                at = do.steps[do.scaled].at
+                m.d.comb += [
+                    control.take_scaled.eq(token[at + SCALED_AFTER]),
+                    # A beat of sums has its power, and what that was taken of, for two cycles.
+                    control.keep_depth.eq(token[at + DEPTH_AFTER + 1]),
+                ]
+
+    def _sums(self, m: Module, do: Pass) -> None:
+        control, token, last = self.control, self._token, self._last
+        assert do.largest is not None
+        assert do.summed is not None
+        m.d.comb += [
+            self.raise_reference.eq(token[do.largest]),
+            self.height_last.eq(last[do.largest]),
+            self.sum.eq(token[do.summed]),
+        ]
+        if do.seconds is not None:
+            m.d.comb += [self.align_last.eq(last[do.seconds]), control.twice.eq(1)]
+        if do.firsts is not None:
+            with m.If(token[do.firsts]):
+                m.d.comb += [
+                    self.align_last.eq(last[do.firsts]),
+                    control.of_power.eq(int(do.scaled is not None)),
+                    control.twice.eq(0),
+                ]
 
 
 def _grouped(passes: dict[Op, Pass]) -> list[tuple[Pass, list[int]]]:
@@ -325,23 +348,34 @@ def _grouped(passes: dict[Op, Pass]) -> list[tuple[Pass, list[int]]]:
     return list(found.items())
 
 
-def _steps(m: Module, do: Pass, control: data.View, token: list[Signal]) -> None:
-    """Tell lanes of the steps of a pass, each in its cycle."""
-    for number, step in enumerate(do.steps):
-        with m.If(token[step.at]):
-            m.d.comb += [
-                control.p.eq(step.p),
-                control.q.eq(step.q),
-                control.s.eq(step.s),
-            ]
-            if P.RESULT in (step.p,) or step.q is Q.RESULT or step.s is S.RESULT:
-                m.d.comb += control.delay.eq(do.delay(number))
-        if step.p is P.X:
-            with m.If(token[step.at - X_CYCLES]):
-                m.d.comb += control.x_newer.eq(do.newer(step.at - X_CYCLES))
-        if step.p is P.PARTNER:
-            assert do.newer(step.at - 1) == PARTNER_NEWER
-        if step.q is Q.B or step.s is S.B:
-            m.d.comb += control.b_newer.eq(do.newer(step.at - 1))
-        if step.q is Q.C or step.s is S.C:
-            m.d.comb += control.c_newer.eq(do.newer(step.at - 1))
+def _step(
+    m: Module, do: Pass, number: int, step: Step, control: data.View, token: list[Signal]
+) -> None:
+    """Tell lanes of a step, each part of it in its cycle."""
+    delay = do.delay(number)
+    with m.If(token[step.at]):
+        m.d.comb += [control.p.eq(step.p), control.q.eq(step.q), control.waited.eq(int(delay > 0))]
+    with m.If(token[step.at + PRODUCT_AFTER]):
+        m.d.comb += control.s.eq(step.s)
+    if delay:
+        assert step.q is not Q.RESULT, "only a first factor waits"
+        m.d.comb += control.keep.eq(token[do.steps[number - 1].at + RESULT_AFTER])
+    if step.p is P.X:
+        assert do.newer(step.at - X_CYCLES) == 0
+    if step.p is P.PARTNER:
+        assert do.newer(step.at - X_CYCLES) == PARTNER_NEWER
+        m.d.comb += control.partner.eq(token[step.at - X_CYCLES])
+    if step.q in (Q.B, Q.C):
+        _read(m, do, step.at - 1, control, token, first=0 if step.q is Q.B else B_KEPT)
+    if step.s is S.C:
+        _read(m, do, step.at + PRODUCT_AFTER - 1, control, token, first=B_KEPT)
+
+
+def _read(
+    m: Module, do: Pass, at: int, control: data.View, token: list[Signal], *, first: int
+) -> None:
+    """Tell lanes to read b or c, whose line begins with `first`, in a cycle."""
+    newer = do.newer(at)
+    assert newer < (C_KEPT if first else B_KEPT)
+    with m.If(token[at]):
+        m.d.comb += control.operand.eq(first + newer)

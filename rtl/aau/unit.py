@@ -22,13 +22,15 @@ from ahasd.rtl.aau.gate_unit import SHARE, GateUnit
 from ahasd.rtl.aau.lane_unit import LaneUnit
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
+from ahasd.rtl.aau.primitives.layouts import real_layout
 from ahasd.rtl.aau.primitives.pipeline import let, widen
 from ahasd.rtl.aau.real_logic import constant, lowest, real
 from ahasd.rtl.aau.reals import real_width
 from ahasd.rtl.aau.reduction_unit import ReductionUnit, packed_layout
 from ahasd.rtl.aau.scalar_unit import ScalarUnit
-from ahasd.rtl.aau.schedule import command_cycles
+from ahasd.rtl.aau.schedule import REDUCE, Q, S, command_cycles
 from ahasd.rtl.aau.sequencer import Phase, Sequencer, is_one_of
+from ahasd.rtl.aau.term_unit import reference_width
 
 
 class AauUnit(wiring.Component):
@@ -143,7 +145,7 @@ class AauUnit(wiring.Component):
 
         self._reduce(m, sequencer, reduction, lanes, powers, moments)
         self._finish(m, sequencer, reduction, scalar, moments)
-        self._constants(m, sequencer, reduction, scalar, lanes)
+        self._constants(m, sequencer, reduction, scalar, lanes, moments)
         self._gate(m, sequencer, lanes, gates)
         for lane in lanes:
             m.d.comb += [
@@ -212,7 +214,8 @@ class AauUnit(wiring.Component):
             reduction.clear.eq(sequencer.starts),
             reduction.powers.eq(powers),
             reduction.moments.eq(moments),
-            reduction.seconds.eq(now.op != Op.SOFTMAX),
+            reduction.firsts.eq(is_one_of(now.op, _with("firsts"))),
+            reduction.seconds.eq(is_one_of(now.op, _with("seconds"))),
             reduction.compare.eq(sequencer.compare),
             reduction.raise_reference.eq(sequencer.raise_reference),
             reduction.sum.eq(sequencer.sum),
@@ -237,11 +240,10 @@ class AauUnit(wiring.Component):
                 reduction.nan[i].eq(compared & nan),
                 reduction.positive[i].eq(compared & infinite & ~sign),
                 reduction.negative[i].eq(compared & infinite & sign),
-                reduction.height[i].eq(Mux(powers, lane.scaled, lane.number.exponent)),
+                reduction.height[i].eq(Mux(powers, lane.scaled, lane.exponent)),
                 reduction.height_valid[i].eq(high & (moments | lane.scaled_sound)),
                 lane.active.eq(self._full(sequencer, sequencer.align_last, i)),
-                reduction.first[i].eq(lane.first),
-                reduction.second[i].eq(lane.second),
+                reduction.term[i].eq(lane.term),
             ]
 
     def _finish(
@@ -278,17 +280,41 @@ class AauUnit(wiring.Component):
         reduction: ReductionUnit,
         scalar: ScalarUnit,
         lanes: list[LaneUnit],
+        moments: Value,
     ) -> None:
-        now = sequencer.now
+        now, control = sequencer.now, sequencer.control
         width = real_width(self.params.numerics)
+        k0, k1, k2 = (
+            constant(m, code, width, f"k{i}") for i, code in enumerate((now.k0, now.k1, now.k2))
+        )
+        factor, addend = (Signal(real_layout(width), name=name) for name in ("factor", "addend"))
+        with m.Switch(control.q):
+            with m.Case(Q.K0):
+                m.d.comb += factor.eq(k0)
+            with m.Case(Q.K1):
+                m.d.comb += factor.eq(k1)
+            with m.Case(Q.FACTOR):
+                m.d.comb += factor.eq(_short(m, scalar.factor, width, "made_factor"))
+            with m.Default():
+                m.d.comb += factor.mantissa.eq(1 << (width - 1))
+        with m.Switch(control.s):
+            with m.Case(S.K2):
+                m.d.comb += addend.eq(k2)
+            with m.Case(S.OFFSET):
+                m.d.comb += addend.eq(_short(m, scalar.offset, width, "made_offset"))
+            with m.Default():
+                m.d.comb += addend.exponent.eq(lowest())
+        level = reduction.late_level
+        twice = Cat(Const(0, 1), level).as_signed()
+        reference = Signal(signed(reference_width(self.params)))
+        with m.If(moments):
+            m.d.comb += reference.eq(Mux(control.twice, twice, level))
         shared = {
-            "k0": constant(m, now.k0, width, "k0"),
-            "k1": constant(m, now.k1, width, "k1"),
-            "k2": constant(m, now.k2, width, "k2"),
-            "factor": _short(m, scalar.factor, width, "factor"),
-            "offset": _short(m, scalar.offset, width, "offset"),
+            "factor": factor,
+            "addend": addend,
             "limit": scalar.limit,
             "level": reduction.level,
+            "reference": reference,
             "power_shift": now.shift,
         }
         for lane in lanes:
@@ -300,18 +326,21 @@ class AauUnit(wiring.Component):
         for i, gate in enumerate(gates):
             m.d.comb += [
                 gate.enable.eq(sequencer.moves),
-                gate.take.eq(sequencer.gate_take),
                 gate.keep.eq(sequencer.gate_keep[: gate.lanes]),
                 gate.select.eq(sequencer.gate_select),
             ]
             for j in range(gate.lanes):
                 lane = lanes[i * gate.lanes + j]
                 m.d.comb += [
-                    gate.mantissa[j].eq(lane.mantissa),
-                    gate.shift[j].eq(lane.shift),
-                    gate.negative[j].eq(lane.negative),
+                    gate.power[j].eq(lane.power),
+                    gate.below[j].eq(lane.below),
                     lane.sigmoid.eq(gate.sigmoid[j]),
                 ]
+
+
+def _with(sums: str) -> list[int]:
+    """Return the operations that have the first or the second sums."""
+    return [op for op, do in REDUCE.items() if getattr(do, sums) is not None]
 
 
 def _short(m: Module, number: data.View, width: int, name: str) -> data.View:

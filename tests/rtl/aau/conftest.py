@@ -160,6 +160,10 @@ def directed(params: AauParams) -> list[Job]:
         (Op.STATISTICS, one, [0x1800, 0x2100, 0x1000, 0x1900, 0x0000]),
         # Its entropy would be below 0 by what tables err.
         (Op.STATISTICS, one, [0x3800]),
+        # What is no number, of either sign and above all others, has no part in sums.
+        (Op.STATISTICS, one, [0x7E00, 0x3C00, 0xFE00, 0x4000]),
+        # Longer than the pipeline: beats are due while results stand.
+        (Op.RELU, one, [0x3C00 + i for i in range(48)]),
     ]
     jobs = []
     for op, k0, xs in rows:
@@ -168,7 +172,8 @@ def directed(params: AauParams) -> list[Job]:
         command = Command(op=op, length=len(xs), k0=k0, k1=zero, k2=one)
         if op in (Op.SILU, Op.SWIGLU):
             command = replace(command, k1=one)
-        row = beats(xs, others, [0x3C00] * len(xs), params.lanes)
+        addends = others if op is Op.ADD else [0x3C00] * len(xs)
+        row = beats(xs, others, addends, params.lanes)
         jobs.append(Job(command, [], both_passes(command, row, params)))
         if op in params.passes:
             exported = replace(command, exports=1)

@@ -7,14 +7,14 @@ from ahasd.rtl.aau.encodings import Command, Op, State, constant_code, constant_
 from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.params import AauParams, Operation
 
-# The schedule has, counted from the edge that takes a beat: an addition's result after 9 cycles; of
-# a softmax the sums after 14 and the results after 12, with a program of 18 in between. A command
-# and its summary (or its state) are a cycle each. 1000 elements on 16 lanes are 63 beats.
-SUMS, PROGRAM, RESULTS = 62 + 14 + 1, 18, 62 + 12 + 1
+# The schedule has, counted from the edge that takes a beat: an addition's result after 11 cycles;
+# of a softmax the sums after 13 and the results after 13, with a program of 18 in between. A
+# command and its summary (or its state) are a cycle each. 1000 elements on 16 lanes are 63 beats.
+SUMS, PROGRAM, RESULTS = 62 + 13 + 1, 18, 62 + 13 + 1
 
 
 def test_cycles_of_a_vector_that_does_not_fill_its_last_beat():
-    assert AauParams().cycles(Operation.ADD, 1000) == 2 + 62 + 9 + 1
+    assert AauParams().cycles(Operation.ADD, 1000) == 2 + 62 + 11 + 1
     assert AauParams().cycles(Operation.SOFTMAX, 1000) == 2 + SUMS + PROGRAM + RESULTS
 
 
@@ -33,7 +33,7 @@ def test_every_operation_has_a_time():
 def test_fewer_lanes_take_more_beats_and_the_same_latency():
     fewer = AauParams(lanes=4).cycles(Operation.SOFTMAX, 1024)
     assert fewer - AauParams().cycles(Operation.SOFTMAX, 1024) == 2 * (256 - 64)
-    assert AauParams(lanes=1).cycles(Operation.ADD, 7) == 2 + 6 + 9 + 1
+    assert AauParams(lanes=1).cycles(Operation.ADD, 7) == 2 + 6 + 11 + 1
 
 
 def test_reports_say_where_the_cycles_are_from():
@@ -63,8 +63,13 @@ def test_no_part_of_a_vector_is_refused():
         ({"length_width": 21}, "length_width must be in 1..20, not 21"),
         ({"index_width": 17}, "index_width must be in 18..32, not 17"),
         ({"imports_width": 0}, "imports_width must be in 1..8, not 0"),
-        ({"numerics": Numerics(guard_width=12)}, r"guard_width must .* 13..21, not 12"),
-        ({"numerics": Numerics(guard_width=22)}, r"guard_width must .* 13..21, not 22"),
+        ({"numerics": Numerics(guard_width=10)}, r"guard_width must .* 11..17, not 10"),
+        ({"numerics": Numerics(guard_width=18)}, r"guard_width must .* 11..17, not 18"),
+        # 2^-32 times 32 is not less than 2^-28, 2^-64 times 64 is: six bits before the point.
+        (
+            {"numerics": Numerics(fraction_width=12, guard_width=13)},
+            r"fraction_width must leave room .* of 18 bits, in .* 17",
+        ),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(changes, message):

@@ -280,7 +280,7 @@ def test_norms_of_what_is_no_number_or_infinite_are_no_number(bad):
         assert np.isnan(norm(op, x, gains(40), gains(40))).all()
 
 
-def unary(op, x, form=FP16, k2=0, k0=LOG2_E, result_format=FP16, b=None):
+def unary(op, x, form=FP16, k2=0, k0=LOG2_E, result_format=FP16, b=None, c=None):
     command = Command(
         op=op,
         length=len(x),
@@ -291,9 +291,9 @@ def unary(op, x, form=FP16, k2=0, k0=LOG2_E, result_format=FP16, b=None):
         k1=ONE,
         k2=k2,
     )
-    outcome = GOLDEN.run(command, row(x, b))
+    outcome = GOLDEN.run(command, row(x, b, c))
     constants, _ = finish(command, outcome.state, GOLDEN.params)
-    real = GOLDEN.calculated(command, row(x, b), constants)
+    real = GOLDEN.calculated(command, row(x, b, c), constants)
     width = real_width(GOLDEN.params.numerics)
     value = real.mantissa * np.exp2((real.exponent - (width - 1)).astype(float))
     return np.where(real.sign == 1, -value, value), outcome.results
@@ -340,12 +340,12 @@ def test_gated_silu_is_the_product():
 @pytest.mark.parametrize("form", [FP16, BF16])
 def test_sums_of_two_numbers_are_rounded_once(form):
     rng = np.random.default_rng(3)
-    x, b = rng.choice(finite(form), 5000), rng.choice(finite(form), 5000)
-    near = np.where(rng.random(5000) < 0.5, x ^ 0x8000 ^ rng.integers(0, 64, 5000), b)
-    b = np.where(np.isin(near, finite(form)), near, b)
-    _, found = unary(Op.ADD, x, form, k0=ONE, result_format=form, b=b)
+    x, c = rng.choice(finite(form), 5000), rng.choice(finite(form), 5000)
+    near = np.where(rng.random(5000) < 0.5, x ^ 0x8000 ^ rng.integers(0, 64, 5000), c)
+    c = np.where(np.isin(near, finite(form)), near, c)
+    _, found = unary(Op.ADD, x, form, k0=ONE, result_format=form, c=c)
     with np.errstate(over="ignore"):
-        exact = oracle.codes(oracle.floats(x, form) + oracle.floats(b, form), form)
+        exact = oracle.codes(oracle.floats(x, form) + oracle.floats(c, form), form)
     biased = exact >> form.fraction_width & ((1 << form.exponent_width) - 1)
     exact = np.where(biased == 0, exact & 0x8000, exact)  # subnormal sums are zeros of their sign
     unlike = found != exact

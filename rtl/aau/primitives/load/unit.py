@@ -70,44 +70,32 @@ class LoadUnit(Primitive):
 
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
-        width = self.numerics.mantissa_width
         m = Module()
         registers = self.registers(m)
-        form = self.form
-        fields: dict[str, Value] = {}
-        if self.floats:
-            parts = split(self.code[:16], form, self.floats)
-            low = Const(0, width - precision(self.floats))
-            biased = widen(parts.biased, EXPONENT_WIDTH)
-            exponent = (biased - bias(form, self.floats)[:EXPONENT_WIDTH])[:EXPONENT_WIDTH]
-            fields = {
-                "sign": parts.sign,
-                "mantissa": Cat(low, parts.significand),
-                "exponent": exponent.as_signed(),
-                "infinite": parts.infinite,
-                "nan": parts.nan,
-            }
-            fields = {key: registers.hold(v, self.latency, key) for key, v in fields.items()}
-        if self.integers:
-            found = self._integer(m, registers, form)
-            if self.floats:
-                late = registers.hold(form, self.latency, "form")
-                floating = late == Const(self.floats[0], len(late))
-                for each in self.floats[1:]:
-                    floating |= late == Const(each, len(late))
-                for key, value in found.items():
-                    fields[key] = Mux(floating, fields[key], value)
-                for key in ("infinite", "nan"):
-                    fields[key] = fields[key] & floating
-            else:
-                fields = found
-        m.d.comb += [self.number[key].eq(value) for key, value in fields.items()]
+        fields = self._integer(m, registers) if self.integers else self._float(self.code, self.form)
+        m.d.comb += [
+            self.number[key].eq(registers.hold(value, name=key)) for key, value in fields.items()
+        ]
         return m
 
-    def _integer(self, m: Module, registers: Registers, form: Value) -> dict[str, Value]:
-        """Build the three stages of integers."""
+    def _float(self, code: Value, form: Value) -> dict[str, Value]:
+        """Return the fields of a number of floating point."""
+        parts = split(code[:16], form, self.floats)
+        low = Const(0, self.numerics.mantissa_width - precision(self.floats))
+        biased = widen(parts.biased, EXPONENT_WIDTH)
+        exponent = (biased - bias(form, self.floats)[:EXPONENT_WIDTH])[:EXPONENT_WIDTH]
+        return {
+            "sign": parts.sign,
+            "mantissa": Cat(low, parts.significand),
+            "exponent": exponent.as_signed(),
+            "infinite": parts.infinite,
+            "nan": parts.nan,
+        }
+
+    def _integer(self, m: Module, registers: Registers) -> dict[str, Value]:
+        """Build the stages of integers but the last registers; codes of floats pass beside them."""
         width = self.numerics.mantissa_width
-        wide = max(each.width for each in self.integers)
+        wide = len(self.code)
         signs, magnitudes, places = [], [], []
         for each in self.integers:
             bits = self.code[: each.width]
@@ -115,13 +103,22 @@ class LoadUnit(Primitive):
             magnitude = Mux(bits[-1], (-bits)[: each.width], bits)
             magnitudes.append(Cat(Const(0, wide - each.width), magnitude))
             places.append(Const(each.width - 1, EXPONENT_WIDTH))
-        sign = registers.hold(select(form, self.integers, signs), self.latency, "below")
-        magnitude = registers.hold(select(form, self.integers, magnitudes), name="magnitude")
-        place = registers.hold(select(form, self.integers, places), name="place")
+        magnitude = select(self.form, self.integers, magnitudes)
+        if self.floats:
+            magnitude = self._or_float(self.form, magnitude, self.code[:16])
+        magnitude = registers.hold(magnitude, name="magnitude")
+        sign = registers.hold(select(self.form, self.integers, signs), 2, name="below")
+        form = registers.hold(self.form, name="form")
+
         aligned, zeros = normalised(m, magnitude)
+        if self.floats:
+            aligned = self._or_float(form, aligned, magnitude[:16])
         aligned = registers.hold(aligned, name="aligned")
+        zeros = registers.hold(zeros, name="zeros")
+        form = registers.hold(form, name="form")
+
+        place = select(form, self.integers, places)
         place = (place - widen(zeros, EXPONENT_WIDTH))[:EXPONENT_WIDTH]
-        place = registers.hold(place, name="place")
         if wide <= width:
             mantissa, exponent = Cat(Const(0, width - wide), aligned), place
         else:
@@ -131,11 +128,26 @@ class LoadUnit(Primitive):
             carry = total[width]
             mantissa = Cat(total[: width - 1], total[width - 1] | carry)
             exponent = (place + widen(carry, EXPONENT_WIDTH))[:EXPONENT_WIDTH]
-        return {
+        found: dict[str, Value] = {
             "sign": sign,
-            "mantissa": registers.hold(mantissa, name="rounded"),
-            "exponent": registers.hold(exponent, name="exponent_of_integer").as_signed(),
+            "mantissa": mantissa,
+            "exponent": exponent.as_signed(),
         }
+        if not self.floats:
+            return found
+        floats = self._float(aligned, form)
+        floating = let(m, self._floating(form), "floating")
+        return {
+            key: Mux(floating, value, found[key]) if key in found else value & floating
+            for key, value in floats.items()
+        }
+
+    def _floating(self, form: Value) -> Value:
+        return Value.cast(form).matches(*(int(each) for each in self.floats))
+
+    def _or_float(self, form: Value, integer: Value, code: Value) -> Value:
+        """Return an integer, or in its low bits the code of a number of floating point."""
+        return Cat(Mux(self._floating(form), code, integer[:16]), integer[16:])
 
 
 class ScaleUnit(Primitive):

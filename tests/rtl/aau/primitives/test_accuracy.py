@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from ahasd.rtl.aau.numerics import ACCURATE, CHEAP, DEFAULT, VARIANTS
+from ahasd.rtl.aau.numerics import ACCURATE, CHEAP, DEFAULT, VARIANTS, Numerics
 from ahasd.rtl.aau.primitives import oracle
 from ahasd.rtl.aau.primitives.budgets import BUDGETS
 from ahasd.rtl.aau.primitives.exp2.golden import exp2, term
@@ -137,14 +137,15 @@ def test_sigmoids_rise_and_are_symmetric(numerics):
 
 
 def test_a_value_worked_by_hand():
+    numerics = Numerics(exp2_segments=32)
     # 2**-(16/32) is the first value of a segment: 23170.475 of 15 bits, less what centres the
     # chords, (ln 2 / 32)**2 / 16 of it: 23169.796. The last one is 22673.315 likewise. A quarter of
     # the way is 23170 - 497 / 4 = 23045.75.
-    power = exp2([3 << 10 | 16 << 5, 3 << 10 | 16 << 5 | 8, 3 << 10 | 17 << 5], DEFAULT)
+    power = exp2([3 << 10 | 16 << 5, 3 << 10 | 16 << 5 | 8, 3 << 10 | 17 << 5], numerics)
     assert power.mantissa.tolist() == [23170, 23046, 22673]
     assert power.shift.tolist() == [3, 3, 3]
-    # 2**-3 of 2**16 times the mantissa.
-    assert term(power, DEFAULT).tolist() == [23170 << 13, 23046 << 13, 22673 << 13]
+    # 2**-3 of 2**12 times the mantissa.
+    assert term(power, numerics).tolist() == [23170 << 9, 23046 << 9, 22673 << 9]
 
 
 def test_normalising_cuts_what_does_not_fit():

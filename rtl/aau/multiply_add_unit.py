@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The multiplier and the adder of a lane, in Amaranth: `reals.multiply_add` is its model."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
+from ahasd.rtl.aau.primitives.layouts import real_layout
+from ahasd.rtl.aau.primitives.pipeline import Registers, product
+from ahasd.rtl.aau.real_logic import (
+    added,
+    lowest,
+    ordered,
+    ordered_layout,
+    rounded,
+    settled,
+    total_layout,
+)
+from ahasd.rtl.aau.reals import LOWEST
+
+
+class MultiplyAddUnit(wiring.Component):
+    """Take `p*q + s` each cycle, the product and the sum rounded to odd.
+
+    The product stands two enabled edges after the factors; s stands with it. The result stands
+    three later.
+
+    Members
+    -------
+    enable : unsigned(1), in
+        Registers move at the next edge.
+    p, q : structs of `real_layout`, in
+        Factors; zeros have the lowest exponent, and of a sum of powers, mantissas need not have
+        their highest bit set.
+    s : struct of `real_layout`, in
+        Addend.
+    product : struct of `real_layout`, out
+        The exact product; not normalised.
+    result : struct of `real_layout`, out
+        The sum.
+    """
+
+    enable: Signal
+    p: data.View
+    q: data.View
+    s: data.View
+    product: data.View
+    result: data.View
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        layout = real_layout(width)
+        super().__init__(
+            {
+                "enable": In(1),
+                "p": In(layout),
+                "q": In(layout),
+                "s": In(layout),
+                "product": Out(real_layout(2 * width)),
+                "result": Out(layout),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the module."""
+        width, p, q = self.width, self.p, self.q
+        m = Module()
+        registers = Registers(m, self.enable)
+        no_p, no_q = p.exponent == LOWEST, q.exponent == LOWEST
+        beside = data.StructLayout(
+            {"exponent": signed(EXPONENT_WIDTH), "sign": 1, "infinite": 1, "nan": 1}
+        )
+        early = Signal(beside, name="early")
+        m.d.comb += [
+            early.exponent.eq(Mux(no_p | no_q, lowest(), p.exponent + q.exponent)),
+            early.sign.eq(p.sign ^ q.sign),
+            early.infinite.eq(p.infinite | q.infinite),
+            early.nan.eq(
+                p.nan
+                | q.nan
+                | (p.infinite & ~q.infinite & no_q)
+                | (q.infinite & ~p.infinite & no_p)
+            ),
+        ]
+        m.d.comb += self.product.eq(
+            Cat(
+                product(registers, p.mantissa, q.mantissa),
+                registers.hold(early.as_value(), 2, "beside"),
+            )
+        )
+        addends = ordered(m, rounded(m, self.product, width, "short"), self.s, width)
+        held = data.View(ordered_layout(width), registers.hold(addends.as_value(), name="addends"))
+        total = added(m, held, width)
+        total = data.View(total_layout(width), registers.hold(total.as_value(), name="total"))
+        m.d.comb += self.result.eq(
+            registers.hold(settled(m, total, width, "settled").as_value(), name="result")
+        )
+        return m
