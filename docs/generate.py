@@ -52,6 +52,7 @@ from ahasd.system.drafting.tables import TABLES as DRAFTING_TABLES
 from ahasd.system.energy.tables import TABLES as ENERGY_TABLES
 from ahasd.system.matrix import page as matrix_page
 from ahasd.system.numerics.effect import effect_table
+from ahasd.system.numerics.operation_tables import TABLES as OPERATIONS_TABLES
 from ahasd.system.numerics.primitive_plot import errors_svg
 from ahasd.system.numerics.primitive_tables import TABLES as NUMERICS_TABLES
 from ahasd.system.reference import key_table
@@ -373,6 +374,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     **ENERGY_TABLES,
     **DRAFTING_TABLES,
     **NUMERICS_TABLES,
+    **OPERATIONS_TABLES,
     **AAU_TABLES,
     "aau-decisions": aau_decisions,
     "aau-lanes": aau_lanes,

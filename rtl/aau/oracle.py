@@ -75,8 +75,9 @@ def silu(x: Floats) -> Floats:
 
 
 def gelu(x: Floats) -> Floats:
-    """Return the tanh form of GELU."""
-    return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    """Return the tanh form of GELU, as a product by a sigmoid: 1 + tanh would cancel below 0."""
+    with np.errstate(over="ignore"):
+        return x / (1 + np.exp(-2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
 def ulps(found: Floats, exact: npt.ArrayLike, form: Format) -> Floats:

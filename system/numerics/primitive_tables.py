@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of `docs/numerics.md`: sizes, budgets and errors of the AAU's primitives."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 
 from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.primitives.budgets import BUDGETS
-from ahasd.rtl.aau.primitives.errors import EDGES
+from ahasd.rtl.aau.primitives.errors import EDGES, ErrorReport
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.unary import UNARY, assess
 from ahasd.system.devices.markdown import markdown_table
@@ -44,36 +45,35 @@ def budgets_table() -> str:
     )
 
 
+def report_row(label: str, source: Format, form: Format, found: ErrorReport) -> tuple[str, ...]:
+    """Return a row of a table of errors."""
+    return (
+        label,
+        f"{source.name} to {form.name}",
+        str(found.count),
+        f"{found.max_ulp:.3f}",
+        f"{found.mean_ulp:.3f}",
+        f"{found.worst:.6g}",
+        f"{found.max_absolute:.1e}",
+        *(f"{count / found.count:.1%}" for count in found.histogram),
+    )
+
+
+def report_table(what: str, rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a table of errors, from format to format."""
+    bins = (*(f"to {edge:g}" for edge in EDGES), f"above {EDGES[-1]:g}")
+    columns = ("formats", "operands", "max ULP", "mean ULP", "worst operand", "max absolute")
+    return markdown_table((what, *columns, *bins), rows, text_columns=2)
+
+
 def errors_table(variant: str) -> str:
     """Return the errors of every function, from format to format, over all codes."""
-    rows = []
-    for name in UNARY:
-        for source, form in CONVERSIONS:
-            found = assess(name, source, form, VARIANTS[variant])
-            rows.append(
-                (
-                    f"`{name}`",
-                    f"{source.name} to {form.name}",
-                    str(found.count),
-                    f"{found.max_ulp:.3f}",
-                    f"{found.mean_ulp:.3f}",
-                    f"{found.worst:.6g}",
-                    f"{found.max_absolute:.1e}",
-                    *(f"{count / found.count:.1%}" for count in found.histogram),
-                )
-            )
-    bins = (*(f"to {edge:g}" for edge in EDGES), f"above {EDGES[-1]:g}")
-    header = (
-        "function",
-        "formats",
-        "operands",
-        "max ULP",
-        "mean ULP",
-        "worst operand",
-        "max absolute",
-        *bins,
-    )
-    return markdown_table(header, rows, text_columns=2)
+    rows = [
+        report_row(f"`{name}`", source, form, assess(name, source, form, VARIANTS[variant]))
+        for name in UNARY
+        for source, form in CONVERSIONS
+    ]
+    return report_table("function", rows)
 
 
 TABLES = {

@@ -142,6 +142,18 @@ def test_entropy_has_its_limits_and_knows_neither_order_nor_offset(values, offse
 
 
 @settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-80, 80), min_size=1, max_size=60), st.integers(-32, 32))
+def test_probabilities_rise_with_their_elements_and_know_no_offset(eighths, offset):
+    # Eighths up to 14 are exact in FP16, so that only the offset is between the rows.
+    x = np.sort(np.array(eighths)) / 8
+    found = probabilities(oracle.codes(x, FP16))
+    assert (np.diff(found) >= 0).all()
+    moved = probabilities(oracle.codes(x + offset / 8, FP16))
+    some = oracle.softmax(x) > oracle.SOFTMAX_FROM
+    assert np.abs(moved / found - 1)[some].max() <= 2 * oracle.SOFTMAX_RELATIVE
+
+
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(-30, 30), min_size=2, max_size=80),
     st.lists(st.integers(0, 80), max_size=3),
