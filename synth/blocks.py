@@ -142,7 +142,7 @@ class Block:
 
 def catalogue() -> tuple[Block, ...]:
     """Return the blocks."""
-    numerics = Numerics()
+    numerics = Numerics(exp2_segments=32, recip_segments=64)
     return (
         Block(name="multiply 16 x 16", make=lambda: Multiplier(unsigned(16)), estimate_ge=2984),
         Block(name="multiply 18 x 18", make=lambda: Multiplier(unsigned(18)), estimate_ge=3766),

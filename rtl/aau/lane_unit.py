@@ -250,11 +250,11 @@ class LaneUnit(wiring.Component):
                 m.d.comb += steps.q.eq(self.constants.factor)
         with m.Switch(control.s):
             with m.Case(S.C):
-                m.d.comb += steps.s.eq(operand)
+                m.d.comb += steps.addend.eq(operand)
             with m.Case(S.RESULT):
-                m.d.comb += steps.s.eq(steps.result)
+                m.d.comb += steps.addend.eq(steps.result)
             with m.Default():
-                m.d.comb += steps.s.eq(self.constants.addend)
+                m.d.comb += steps.addend.eq(self.constants.addend)
 
     def _power(self, m: Module, x: data.View) -> None:
         powers, control = self._powers, self.control

@@ -47,7 +47,7 @@ class MaxGolden:
             lanes = range(self.params.lanes)
             keys = [_signed(pins["key"] >> KEY_WIDTH * lane) for lane in lanes]
             ranked = self._left
-            if pins["begin"]:
+            if pins["start"]:
                 sound = [lane for lane in lanes if pins["sound"] >> lane & 1]
                 ranked = sorted(sound, key=lambda lane: -keys[lane])
             first = ranked[0] if ranked else 0

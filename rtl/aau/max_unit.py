@@ -23,7 +23,7 @@ class MaxUnit(wiring.Component):
     -------
     enable : unsigned(1), in
         Go on at the next edge.
-    begin : unsigned(1), in
+    start : unsigned(1), in
         Look at the beat that is given, else at what is left of the one before.
     more : unsigned(1), in
         Leave what does not win for the next edge.
@@ -43,7 +43,7 @@ class MaxUnit(wiring.Component):
     interval = 1
 
     enable: Signal
-    begin: Signal
+    start: Signal
     more: Signal
     sound: Signal
     index: Signal
@@ -59,7 +59,7 @@ class MaxUnit(wiring.Component):
         super().__init__(
             {
                 "enable": In(1),
-                "begin": In(1),
+                "start": In(1),
                 "more": In(1),
                 "sound": In(lanes),
                 "key": In(data.ArrayLayout(signed(KEY_WIDTH), lanes)),
@@ -74,7 +74,7 @@ class MaxUnit(wiring.Component):
         """Build the module."""
         m = Module()
         left = Signal(self.lanes, reset_less=True)
-        sound = let(m, Mux(self.begin, self.sound, left), "looked_at")
+        sound = let(m, Mux(self.start, self.sound, left), "looked_at")
         some, key, lane = self._tree(m, sound)
         found = Signal.like(self.candidate, name="found", reset_less=True)
         winner = (Const(1, self.lanes) << lane)[: self.lanes]

@@ -21,10 +21,10 @@ from ahasd.rtl.aau.reals import LOWEST
 
 
 class MultiplyAddUnit(wiring.Component):
-    """Take `p*q + s` each cycle, the product and the sum rounded to odd.
+    """Take `p*q + addend` each cycle, the product and the sum rounded to odd.
 
-    The product stands two enabled edges after the factors; s stands with it. The result stands
-    three later.
+    The product stands two enabled edges after the factors; the addend stands with it. The result
+    stands three later.
 
     Members
     -------
@@ -33,8 +33,8 @@ class MultiplyAddUnit(wiring.Component):
     p, q : structs of `real_layout`, in
         Factors; zeros have the lowest exponent, and of a sum of powers, mantissas need not have
         their highest bit set.
-    s : struct of `real_layout`, in
-        Addend.
+    addend : struct of `real_layout`, in
+        What is added.
     product : struct of `real_layout`, out
         The exact product; not normalised.
     result : struct of `real_layout`, out
@@ -44,7 +44,7 @@ class MultiplyAddUnit(wiring.Component):
     enable: Signal
     p: data.View
     q: data.View
-    s: data.View
+    addend: data.View
     product: data.View
     result: data.View
 
@@ -56,7 +56,7 @@ class MultiplyAddUnit(wiring.Component):
                 "enable": In(1),
                 "p": In(layout),
                 "q": In(layout),
-                "s": In(layout),
+                "addend": In(layout),
                 "product": Out(real_layout(2 * width)),
                 "result": Out(layout),
             }
@@ -89,7 +89,7 @@ class MultiplyAddUnit(wiring.Component):
                 registers.hold(early.as_value(), 2, "beside"),
             )
         )
-        addends = ordered(m, rounded(m, self.product, width, "short"), self.s, width)
+        addends = ordered(m, rounded(m, self.product, width, "short"), self.addend, width)
         held = data.View(ordered_layout(width), registers.hold(addends.as_value(), name="addends"))
         total = added(m, held, width)
         total = data.View(total_layout(width), registers.hold(total.as_value(), name="total"))

@@ -190,7 +190,7 @@ class ReductionUnit(wiring.Component):
         inserts = self.listing & self.importing
         m.d.comb += [
             largest.enable.eq(self.enable & (self.compare | ~self.listing | top.wins)),
-            largest.begin.eq(self.compare),
+            largest.start.eq(self.compare),
             largest.more.eq(self.listing),
             largest.sound.eq(self.sound),
             largest.key.eq(self.key),

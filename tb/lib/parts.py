@@ -66,12 +66,12 @@ def beats(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
         for _ in range(rng.randrange(1, params.lanes + 3)):
             enable = int(rng.random() < 0.7)
             idle = {"load": 0, "given": rng.getrandbits(widths["given"])}
-            yield {**beat, **idle, "enable": enable, "begin": int(not begun)}
+            yield {**beat, **idle, "enable": enable, "start": int(not begun)}
             begun = begun or bool(enable)
         if rng.random() < 0.2:
             enable = rng.getrandbits(1)
-            yield {**beat, **idle, "enable": enable, "begin": 1, "load": 1}
-            yield {**beat, **idle, "enable": 1, "begin": 0}
+            yield {**beat, **idle, "enable": enable, "start": 1, "load": 1}
+            yield {**beat, **idle, "enable": 1, "start": 0}
 
 
 def lists(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
