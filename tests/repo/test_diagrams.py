@@ -6,6 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ahasd.rtl.aau.encodings import Command, Op, constant_code
+from ahasd.rtl.aau.golden import LANE_WIDTH, RESULT_WIDTH, AauGolden
+from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.draftctl.golden import DraftctlGolden
 from ahasd.rtl.draftctl.params import Decision, DraftctlParams, Outcome, Rule, Token
 from ahasd.rtl.gtsu.golden import GtsuGolden
@@ -42,6 +47,41 @@ def diagram(unit: str) -> dict[str, list[str]]:
     found = dict(lanes(json.loads(text)["signal"]))
     assert len({len(shown) for shown in found.values()}) == 1, "lanes differ in length"
     return found
+
+
+def half(value: float) -> int:
+    """Return the code of a number in FP16."""
+    return int(np.float16(value).view(np.uint16))
+
+
+def test_the_diagram_of_the_aau():
+    shown = diagram("aau")
+    params = AauParams()
+    command = Command(op=Op.ADD, length=2 * params.lanes, k0=constant_code(1.0)).pack(params)
+    every_lane = sum(1 << LANE_WIDTH * lane for lane in range(params.lanes))
+    every_result = sum(1 << RESULT_WIDTH * lane for lane in range(params.lanes))
+    golden = AauGolden(params)
+    for cycle in range(len(shown["pim_clk"])):
+        beat, result = shown["beat"][cycle], shown["result"][cycle]
+        element = 0 if beat == "x" else half(float(beat)) | half(0.5) << 48
+        seen = golden.step(
+            {
+                "command__valid": int(shown["command"][cycle] != "x"),
+                "command__payload": command,
+                "state_in__valid": 0,
+                "state_in__payload": 0,
+                "beat__valid": int(beat != "x"),
+                "beat__payload": element * every_lane,
+                "result__ready": int(shown["result__ready"][cycle]),
+                "state_out__ready": 1,
+                "summary__ready": int(shown["summary__ready"][cycle]),
+            }
+        )
+        for name in ("command__ready", "beat__ready", "summary__valid", "idle_pim"):
+            assert int(shown[name][cycle]) == seen[name], f"{name}, cycle {cycle}"
+        assert seen["result__valid"] == (result != "x"), f"result, cycle {cycle}"
+        if result != "x":
+            assert seen["result__payload"] == half(float(result)) * every_result
 
 
 def test_the_diagram_of_the_draft_length_control():
