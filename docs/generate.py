@@ -37,7 +37,7 @@ from ahasd.rtl.parts import PARTS
 from ahasd.synth import tables as synthesis
 from ahasd.synth.fpga import report as fpga_report
 from ahasd.synth.fpga.boards import BOARDS
-from ahasd.synth.power.tables import origin_line, power_table
+from ahasd.synth.power.tables import command_table, origin_line, power_table
 from ahasd.synth.record import read as read_record
 from ahasd.synth.timing_tables import path_table, timing_table
 from ahasd.system.compare import ablation, ablation_table, tvc_table
@@ -299,7 +299,9 @@ def power() -> str:
     for path in sorted(SYNTHESIS.glob("power-*.json")):
         rows = read_record(path, "power")
         told.append(f"With `{rows[0]['library']['name']}`, {rows[0]['library']['node_nm']} nm:")
-        told += [text_table(power_table(rows)), origin_line(rows)]
+        commands = command_table(rows)
+        told += [text_table(table) for table in (power_table(rows), commands) if table.rows]
+        told += [origin_line(rows)]
     return "\n\n".join(told)
 
 

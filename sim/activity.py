@@ -129,7 +129,13 @@ class Recorder:
         self._engines.append(RecordingEngine(self, name, params, engine))
         return self._engines[-1]
 
-    def write(self, folder: Path, told: Mapping[str, Any], until_ps: int) -> list[Path]:
+    def write(
+        self,
+        folder: Path,
+        told: Mapping[str, Any],
+        until_ps: int,
+        of_unit: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> list[Path]:
         """Write a file for each unit; return their paths.
 
         Parameters
@@ -140,6 +146,8 @@ class Recorder:
             What they say of the run.
         until_ps
             Later edges are left out, such as those that read counters after the end.
+        of_unit
+            What else the file of a unit says, by its name.
 
         Raises
         ------
@@ -153,7 +161,8 @@ class Recorder:
             folder.mkdir(parents=True, exist_ok=True)
             for engine in self._engines:
                 paths.append(folder / f"{engine.name}.npz")
-                engine.write(paths[-1], told, until_ps)
+                more = (of_unit or {}).get(engine.name, {})
+                engine.write(paths[-1], {**told, **more}, until_ps)
         except OSError as error:
             raise UserError(f"cannot write {folder}: {error.strerror or error}") from error
         return paths

@@ -7,15 +7,37 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ahasd import UserError
+from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.configs import UNITS
 
 SCHEMA = "ahasd-activity/1"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Edges of a record that belong together.
+
+    Attributes
+    ----------
+    first, end
+        Where they begin, and where what follows does.
+    share
+        Of the run's work that they stand for, by time.
+    command
+        What was done in them; empty of a record of the run itself.
+    """
+
+    first: int
+    end: int
+    share: float
+    command: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -56,16 +78,48 @@ class Activity:
     @property
     def stepped(self) -> dict[str, int]:
         """Edges that were taken, by domain."""
+        return self.stepped_in(0, len(self.clocks))
+
+    def stepped_in(self, first: int, end: int) -> dict[str, int]:
+        """Return the edges that were taken in a part of the record, by domain."""
         return {
-            domain: int((self.clocks >> i & 1).sum())
+            domain: int((self.clocks[first:end] >> i & 1).sum())
             for i, domain in enumerate(self.header["domains"])
         }
 
     @property
+    def stretches(self) -> list[Stretch]:
+        """Its commands where they are told, weighed by the run's; else the record as a whole."""
+        commands = self.header.get("commands")
+        if commands is None:
+            return [Stretch(0, len(self.clocks), 1.0, {})]
+        ends = list(accumulate(each["cycles"] for each in commands))
+        return [
+            Stretch(end - each["cycles"], end, each["share"], each)
+            for each, end in zip(commands, ends, strict=True)
+        ]
+
+    @property
+    def instances(self) -> int:
+        """Units of this kind that the run has."""
+        return self.header.get("instances", 1)
+
+    @property
     def busy_ps(self) -> int:
-        """Time that the edges taken stand for: that of the domain with the most of it."""
+        """Time that a unit works in the run.
+
+        Where commands were tried beside the run it is told; else it is that of the edges taken, of
+        the domain with the most of it.
+        """
+        if "busy_ps" in self.header:
+            return self.header["busy_ps"]
+        return self.recorded_ps(0, len(self.clocks))
+
+    def recorded_ps(self, first: int, end: int) -> int:
+        """Return the time of the edges taken in a part of the record."""
         periods = self.header["periods_ps"]
-        return max(count * periods[domain] for domain, count in self.stepped.items())
+        taken = self.stepped_in(first, end)
+        return max(count * periods[domain] for domain, count in taken.items())
 
     def column(self, pins: Sequence[tuple[str, int]], name: str) -> tuple[int, int]:
         """Return first byte and width of a pin among the inputs or outputs that are listed."""
@@ -77,11 +131,12 @@ class Activity:
         raise KeyError(name)
 
     def answers(self) -> int | None:
-        """Return how many payloads the output streams gave; None if clocks could be mistaken.
+        """Return how many payloads the output streams gave.
 
-        A record does not say which of two domains a stream belongs to.
+        None if clocks could be mistaken, since a record does not say which of two domains a stream
+        belongs to; and of commands, which have answers of many sizes.
         """
-        if len(self.header["domains"]) > 1:
+        if len(self.header["domains"]) > 1 or "commands" in self.header:
             return None
         inputs, outputs = self.header["inputs"], self.header["outputs"]
         count = 0
@@ -105,6 +160,8 @@ def params_of(unit: str, told: Mapping[str, Any]) -> Any:
     held = [*UNITS[unit].configurations.values()]
     if unit in UNITS["ahasd"].parts:
         held += [getattr(top, unit) for top in UNITS["ahasd"].configurations.values()]
+    if unit == "aau":
+        held += [AauParams(lanes=1 << i) for i in range(6)]
     for params in held:
         if json.loads(json.dumps(asdict(params))) == told:
             return params

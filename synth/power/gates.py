@@ -120,7 +120,11 @@ class Gates:
         )
 
     def run(
-        self, inputs: np.ndarray, clocks: np.ndarray, outputs: np.ndarray | None = None
+        self,
+        inputs: np.ndarray,
+        clocks: np.ndarray,
+        outputs: np.ndarray | None = None,
+        first: int = 0,
     ) -> np.ndarray:
         """Take edges; return how often each net changed.
 
@@ -130,6 +134,8 @@ class Gates:
             Rows of a record.
         outputs
             What the outputs must be, likewise; None compares nothing.
+        first
+            Number of the first edge, for messages.
 
         Raises
         ------
@@ -140,7 +146,7 @@ class Gates:
         edge, bit = self._play(inputs, outputs, clocks)
         if edge != NONE:
             pin = self._name(bit)
-            raise GateError(f"gates differ from RTL at edge {edge} of the record: {pin}")
+            raise GateError(f"gates differ from RTL at edge {first + edge} of the record: {pin}")
         return self._now.toggles.copy()
 
     def _name(self, bit: int) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power of a unit in a run, idle and busy, with what it was derived from."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ from ahasd import UserError
 from ahasd.gen.emit import to_rtlil
 from ahasd.rtl.configs import UNITS
 from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.hierarchy import NONE, REPEATED
 from ahasd.synth.library import Library
 from ahasd.synth.memories import FLOPS
 from ahasd.synth.nodes import LEAKAGE_NW_PER_GE, NODES
 from ahasd.synth.passes import tools
-from ahasd.synth.power.activity import Activity
+from ahasd.synth.power.activity import Activity, Stretch
 from ahasd.synth.power.cells import read
 from ahasd.synth.power.energy import Energies, drive_slew, energies
 from ahasd.synth.power.gates import Gates
@@ -26,11 +27,16 @@ IDLE_EDGES = 1024
 SETTLE_EDGES = 64
 """Edges before those, in which the unit comes to rest."""
 
+KINDS = ("clock", "internal", "switching")
+"""What takes energy."""
+
 _PJ_PER_PS_IN_MW = 1000.0
 
 
 def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[str, Any]:
     """Map a unit to cells, drive them with recorded pins, and return its row.
+
+    Equal parts of a unit in which arithmetic prevails, such as lanes, are mapped once.
 
     Parameters
     ----------
@@ -62,6 +68,7 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
         design=to_rtlil(unit.load_hardware()(params), module, unit.domains),
         library=library,
         clocks_ps=library_clocks_ps(unit.domains, library),
+        boundaries=REPEATED if unit.wide else NONE,
         netlist=True,
     )
     result = synthesise(request, cached=cached)
@@ -71,21 +78,21 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
         netlist, cells, unit.domains, slew=drive_slew(library, cells), load_ff=library.load_ff
     )
     gates = Gates(netlist, activity)
-    toggles = gates.run(activity.inputs, activity.clocks, activity.outputs)
+    node = NODES.get(library.node_nm or 0)
+    scale = node.energy_factors(cells.voltage) if node else (1.0, 1.0)
+    worked = [_play(gates, activity, taken, each) for each in activity.stretches]
     inputs, clocks = idle(activity)
     gates.run(inputs[:SETTLE_EDGES], clocks[:SETTLE_EDGES])
     idle_toggles = gates.run(inputs[SETTLE_EDGES:], clocks[SETTLE_EDGES:])
 
     header = activity.header
-    node = NODES.get(library.node_nm or 0)
-    scale = node.energy_factors(cells.voltage) if node else (1.0, 1.0)
     ge = result["area"] / library.nand2_area
     periods_ps = {domain: header["periods_ps"][domain] for domain in unit.domains}
     idle_ps = (len(clocks) - SETTLE_EDGES) * _step_ps(activity)
     idle_cycles = {domain: idle_ps / period for domain, period in periods_ps.items()}
-    busy = split(taken, toggles, activity.stepped)
+    busy = {kind: sum(each.energy_pj[kind] for each in worked) for kind in KINDS}
     resting = split(taken, idle_toggles, idle_cycles)
-    busy_mw = _mw(sum(busy.values()), activity.busy_ps)
+    busy_mw = sum(each.stretch.share * each.mean_mw for each in worked)
     idle_mw = _mw(sum(resting.values()), idle_ps)
     duty = activity.busy_ps / header["run_ps"]
     answers = activity.answers()
@@ -98,7 +105,9 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
         "configuration": header["configuration"],
         "overrides": {},
         "memories": FLOPS,
+        "kept": result["kept"],
         "parameters": asdict(params),
+        "instances": activity.instances,
         "ge": round(ge, 1),
         "gates": len(netlist.gate_nets),
         "flops": result["flops"],
@@ -138,10 +147,52 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
         "scaled_pj_per_answer": scaled((busy["internal"] + busy["switching"]) / answers)
         if answers
         else None,
+        "commands": [
+            {
+                **each.stretch.command,
+                "busy_pj": {kind: round(energy, 3) for kind, energy in each.energy_pj.items()},
+                "scaled_mw": scaled(each.mean_mw),
+                "scaled_pj_per_element": scaled(
+                    sum(each.energy_pj.values()) / each.stretch.command["length"]
+                ),
+            }
+            for each in worked
+            if each.stretch.command
+        ],
         "design_sha256": request.design_sha256,
         "source_sha256": unit.source_sha256(),
         "tools": tools(),
     }
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What a stretch of a record took.
+
+    Attributes
+    ----------
+    stretch
+        The edges.
+    energy_pj
+        By what takes it, in the library's own node.
+    mean_mw
+        Its mean power there.
+    """
+
+    stretch: Stretch
+    energy_pj: dict[str, float]
+    mean_mw: float
+
+
+def _play(gates: Gates, activity: Activity, taken: Energies, stretch: Stretch) -> Worked:
+    """Drive gates with a stretch of a record that follows what they had before."""
+    first, end = stretch.first, stretch.end
+    toggles = gates.run(
+        activity.inputs[first:end], activity.clocks[first:end], activity.outputs[first:end], first
+    )
+    energy_pj = split(taken, toggles, activity.stepped_in(first, end))
+    mean_mw = _mw(sum(energy_pj.values()), activity.recorded_ps(first, end))
+    return Worked(stretch, energy_pj, mean_mw)
 
 
 def split(taken: Energies, toggles: np.ndarray, cycles: dict[str, Any]) -> dict[str, float]:

@@ -39,8 +39,34 @@ def power_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     note = (
         "At 28 nm, 0.9 V. Idle: clocks run, nothing is asked; gated: clocks stand still then, and"
         " assumed leakage is left. pJ/answer: all but the clock, over the answers of the run."
+        + "".join(
+            f" {row['unit']} is one of {row['instances']}." for row in rows if row["instances"] > 1
+        )
     )
     return TextTable("Power", header, shown, note=note)
+
+
+def command_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """Return the commands that were tried on units, with their power."""
+    shown = [
+        (
+            each["operation"],
+            each["model"],
+            f"{each['length']:,}",
+            f"{each['cycles']:,}",
+            f"{each['share']:.1%}",
+            span(*each["scaled_mw"], digits=1),
+            span(*each["scaled_pj_per_element"], digits=1),
+        )
+        for row in rows
+        for each in row["commands"]
+    ]
+    header = ("operation", "model", "elements", "cycles", "of its work", "mW", "pJ/element")
+    note = (
+        "Commands on drawn rows, each once as the run issues it, at its longest context; of its"
+        " work: cycles of the run that are of this operation and model, by which they are weighed."
+    )
+    return TextTable("AAU, by command", header, shown, texts=2, note=note)
 
 
 def origin_line(rows: Sequence[dict[str, Any]]) -> str:

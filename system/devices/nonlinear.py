@@ -13,6 +13,7 @@ a vector is spread over ranks, each hands out a partial state of 32 bytes (maxim
 all get the merged one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
@@ -220,6 +221,26 @@ def on_aau(
         ),
         events=Events(aau_ops=passes, read_bytes=sent, write_bytes=sent),
     )
+
+
+def aau_cycles(
+    shape: ModelShape, rows: int, context: int, *, params: AauParams, ranks: int
+) -> Counter[Operation]:
+    """Return the cycles in which AAUs work in one step, those of all ranks together, by operation.
+
+    Arguments as for `on_aau`. A rank that waits for another one's last vector does not work.
+
+    Raises
+    ------
+    ValueError
+        `rows` or `ranks` is below 1, or `context` is negative.
+    """
+    found: Counter[Operation] = Counter()
+    for each in _step(shape, rows, context):
+        slices, length = spread(each, ranks)
+        taken = params.cycles(each.operation, length, slices)
+        found[each.operation] += each.layers * each.vectors * slices * taken
+    return found
 
 
 def on_npu(

@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from ahasd.sim.activity import Recorder
 from ahasd.sim.draftctl import DraftLengthControl
 from ahasd.sim.registry import make_engine
 from ahasd.synth.library import OSU018
+from ahasd.synth.power.activity import read
 
 TOLD = {
     "config_sha256": "c" * 64,
@@ -79,13 +81,62 @@ def test_power_is_shown_and_kept_with_its_origin(run: Path, place: Path, capsys)
     assert path.read_bytes() == before
 
 
+def _alter(path: Path, more: dict[str, Any], **changes: Any) -> None:
+    """Change a record's header and arrays."""
+    with np.load(path) as held:
+        arrays = {name: held[name].copy() for name in held.files}
+    header = json.loads(bytes(arrays["header"])) | more
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    for name, change in changes.items():
+        change(arrays[name])
+    np.savez_compressed(path, **arrays)
+
+
+COMMANDS = [
+    {"model": "draft", "operation": "first", "length": 5, "cycles": 10, "share": 0.75},
+    {"model": "target", "operation": "second", "length": 100, "cycles": 30, "share": 0.25},
+]
+
+
+@needs_osu018
+def test_commands_are_weighed_by_what_the_run_has_of_them(run: Path, place: Path, capsys):
+    told = {"commands": COMMANDS, "instances": 16, "busy_ps": 200_000}
+    _alter(run / "activity" / "draftctl.npz", told)
+
+    assert main(["power", "--run", "runs/mine"]) == 0
+    shown = capsys.readouterr().out
+    assert "AAU, by command" in shown
+    assert "draftctl is one of 16." in " ".join(shown.split())
+    (row,) = json.loads((place / "runs/synth/power-paper-osu018.json").read_text())["rows"]
+    first, second = row["commands"]
+    assert (first["operation"], second["operation"]) == ("first", "second")
+    # Edges of 1,250 ps; pJ in a ps are W.
+    first_mw, second_mw = (
+        1000 * sum(each["busy_pj"].values()) / (each["cycles"] * 1250) for each in row["commands"]
+    )
+    assert first_mw != pytest.approx(second_mw)
+    expected = 0.75 * first_mw + 0.25 * second_mw
+    assert row["library_mw"]["busy"] == pytest.approx(expected, rel=1e-4)
+    factor = row["scaled_mw"]["busy"][0] / row["library_mw"]["busy"]
+    assert first["scaled_mw"][0] == pytest.approx(first_mw * factor, rel=1e-4)
+    per_element = sum(second["busy_pj"].values()) / 100
+    assert second["scaled_pj_per_element"][0] == pytest.approx(per_element * factor, rel=1e-4)
+    # Together they are the record, which says nothing of the run's time.
+    whole = sum(sum(each["busy_pj"].values()) for each in row["commands"])
+    assert whole == pytest.approx(sum(row["busy_pj"].values()), rel=1e-4)
+    assert row["duty"] == pytest.approx(0.2)
+    assert row["instances"] == 16
+    assert row["scaled_pj_per_answer"] is None
+
+
 @needs_osu018
 def test_pins_that_the_gates_do_not_give_stop_the_command(run: Path):
+    def flip(outputs: np.ndarray) -> None:
+        outputs[33, -1] ^= 1
+
+    # Behind the first command, so that edges are counted from the record's beginning.
     path = run / "activity" / "draftctl.npz"
-    with np.load(path) as held:
-        arrays = {name: held[name] for name in held.files}
-    arrays["outputs"][33, -1] ^= 1
-    np.savez_compressed(path, **arrays)
+    _alter(path, {"commands": COMMANDS, "busy_ps": 1}, outputs=flip)
 
     with pytest.raises(Exception, match="gates differ from RTL at edge 33 of the record: idle_pim"):
         main(["power", "--run", "runs/mine"])
@@ -128,12 +179,7 @@ def test_a_file_that_is_no_record_is_told(run: Path, capsys, content: bytes):
 )
 @needs_osu018
 def test_a_record_of_something_else_is_told(run: Path, capsys, key: str, value, told: str):
-    path = run / "activity" / "draftctl.npz"
-    with np.load(path) as held:
-        arrays = {name: held[name] for name in held.files}
-    header = json.loads(bytes(arrays["header"])) | {key: value}
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez_compressed(path, **arrays)
+    _alter(run / "activity" / "draftctl.npz", {key: value})
 
     assert main(["power", "--run", "runs/mine"]) == 2
     assert told in " ".join(capsys.readouterr().err.split())
@@ -148,6 +194,12 @@ def test_a_run_without_hardware_has_no_pins_to_keep(capsys):
 @pytest.mark.full
 def test_a_run_keeps_the_pins_of_every_control_unit(place: Path):
     arguments = ["run", "test", "--baseline", "none", "--activity", "--name", "kept"]
-    assert main([*arguments, "--set", "hardware.draftctl=true"]) == 0
+    options = ["--set", "hardware.draftctl=true", "--set", "nonlinear.lanes=2"]
+    assert main([*arguments, *options]) == 0
     found = {path.stem for path in (place / "runs" / "kept" / "activity").iterdir()}
-    assert found == {"ahasd", "draftctl", *UNITS["ahasd"].parts}
+    assert found == {"aau", "ahasd", "draftctl", *UNITS["ahasd"].parts}
+    record = read(place / "runs" / "kept" / "activity" / "aau.npz")
+    assert record.params.lanes == 2
+    assert sum(each["cycles"] for each in record.header["commands"]) == len(record.clocks)
+    assert sum(each["share"] for each in record.header["commands"]) == pytest.approx(1)
+    assert 0 < record.busy_ps < record.header["run_ps"]

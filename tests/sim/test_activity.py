@@ -64,12 +64,13 @@ def test_every_edge_is_kept_as_it_was(tmp_path: Path):
     for entropy in (3, 0x1233, 0x1235, 0xFFFF):
         control.decide(Token(False, entropy, 7))
 
-    (path,) = recorder.write(tmp_path / "activity", {"seed": 3}, until_ps=6 * 1250)
+    more = {"draftctl": {"instances": 2}, "edc": {"instances": 3}}
+    (path,) = recorder.write(tmp_path / "activity", {"seed": 3}, 6 * 1250, more)
     header, arrays = _held(path)
 
     assert path.name == "draftctl.npz"
     assert header["unit"] == "draftctl"
-    assert header["seed"] == 3
+    assert (header["seed"], header["instances"]) == (3, 2)
     assert header["domains"] == ["pim"]
     assert len(spy.past) == 8
     assert len(arrays["clocks"]) == 6  # what came later is left out

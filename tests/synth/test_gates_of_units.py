@@ -34,7 +34,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run of the test configuration."""
     folder = tmp_path_factory.mktemp("runs")
     arguments = ["run", "test", "--baseline", "none", "--activity", "--name", "kept"]
-    options = ["--set", "hardware.draftctl=true", "--out", str(folder)]
+    options = ["--set", "hardware.draftctl=true", "--set", "nonlinear.lanes=2"]
+    options += ["--out", str(folder)]
     assert main([*arguments, *options]) == 0
     return folder / "kept"
 
@@ -58,7 +59,7 @@ def _mapped(activity: Activity, library: Library) -> tuple[dict[str, Any], Cells
         "gtsu",
         *(
             pytest.param(unit, marks=pytest.mark.slow)
-            for unit in ("ahasd", "host", "queues", "tvc")
+            for unit in ("aau", "ahasd", "host", "queues", "tvc")
         ),
     ],
 )

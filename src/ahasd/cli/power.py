@@ -21,7 +21,8 @@ def power(
     are compared with those of the RTL at every recorded edge; a difference stops the command. The
     changes of every net and the cycles of the clocks are weighed with the library's tables, and
     energy of a library of another node is scaled to 28 nm. Delays are zero and wires are missing;
-    leakage at 28 nm is assumed. OUT/power-CONFIG-LIBRARY.json keeps a row for each unit.
+    leakage at 28 nm is assumed. Of the AAU, whose commands ran once each, power is weighed by the
+    cycles that the run has of them. OUT/power-CONFIG-LIBRARY.json keeps a row for each unit.
 
     For example:
 
@@ -51,7 +52,7 @@ def power(
     from ahasd.synth.library import load
     from ahasd.synth.power.activity import read as read_activity
     from ahasd.synth.power.power import power as power_of
-    from ahasd.synth.power.tables import origin_line, power_table
+    from ahasd.synth.power.tables import command_table, origin_line, power_table
     from ahasd.synth.record import merge, read, record_path, write
 
     cells = load(library, liberty or ())
@@ -64,7 +65,7 @@ def power(
         read(path, "power")  # what is no record is told before the work
         rows.append(power_of(activity, cells, cached=not no_cache))
         write(path, "power", merge(read(path, "power"), rows[-1:]))
-    show(power_table(rows))
+    show(power_table(rows), command_table(rows))
     console = Console()
     console.print(origin_line(rows), markup=False, highlight=False)
     see = record_path(out, "power", rows[0]["configuration"], cells)

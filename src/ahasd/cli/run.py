@@ -96,7 +96,7 @@ def run(
     activity
         Keep the pins of the hardware units at every clock edge that is not skipped, in the folder's
         activity/UNIT.npz, for `ahasd power`. Without --backend every control unit runs as RTL in a
-        golden top, so that each has its file.
+        golden top, so that each has its file, and the commands of the AAU run once each as RTL.
     set_
         Any configuration key, as key=value; may be given several times.
     name
@@ -117,6 +117,7 @@ def run(
 
     from ahasd.cli.progress import rows_progress, token_progress
     from ahasd.sim.activity import Recorder
+    from ahasd.system import aau_work
     from ahasd.system.config import PARTS, load_config
     from ahasd.system.devices.mapping import mapping_lines
     from ahasd.system.devices.pool import DevicePool
@@ -141,7 +142,8 @@ def run(
         "name": name,
     }
     if activity and backend is None:
-        given |= {"backend.ahasd": "golden", **{f"backend.{part}": "rtl" for part in PARTS}}
+        given |= {"backend.ahasd": "golden", "backend.aau": "rtl"}
+        given |= {f"backend.{part}": "rtl" for part in PARTS}
     options = {key: value for key, value in given.items() if value is not None}
     resolved = load_config(config, merged(options, assignments(set_ or ())))
     folder = out / resolved.folder_name
@@ -177,7 +179,9 @@ def run(
     ]
     write_folder(folder, resolved, results, requests)
     if recorder is not None:
-        recorder.write(folder / "activity", origin_of(outcomes[0]), outcomes[0].time_ps)
+        of_unit = {"aau": aau_work.told(outcomes[0])} if outcomes[0].aau_commands else {}
+        origin, until_ps = origin_of(outcomes[0]), outcomes[0].time_ps
+        recorder.write(folder / "activity", origin, until_ps, of_unit)
     console = Console()
     console.print(table(results))
     for domain, cycles in results["timing"]["cycles"].get(resolved.scheme, {}).items():

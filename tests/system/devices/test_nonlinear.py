@@ -7,6 +7,7 @@ import pytest
 
 from ahasd.rtl.aau.params import AauParams, Operation
 from ahasd.system.devices.nonlinear import (
+    aau_cycles,
     attended_by,
     on_aau,
     on_npu,
@@ -152,6 +153,27 @@ def test_four_ranks_take_a_head_and_a_quarter_of_each_vector_and_merge_states():
     assert sent == [2 * 6 * 4 * 32]
     assert task.events.read_bytes == task.events.write_bytes == 6 * 4 * 32
     assert task.phases[0].memory_ps == 10 * sent[0]
+
+
+def test_cycles_of_all_ranks_worked_by_hand():
+    params, shape = AauParams(), load_model("tiny-draft")
+    # As above: five normalisations in four parts each, the heads one to a rank.
+    expected = {
+        Operation.RMSNORM: 5 * 4 * cycles(NORM, 2, parts=4),
+        Operation.ADD: 2 * 2 * 2 * cycles(ADD, 4),  # two vectors, each on two ranks
+        Operation.SOFTMAX: 2 * 4 * cycles(SOFTMAX, 1),
+        Operation.SILU: 2 * 4 * cycles(SILU, 6),
+        Operation.ROPE: 2 * 4 * cycles(ROPE, 4),
+        Operation.STATISTICS: 4 * cycles(STATISTICS, 16, parts=4),
+    }
+    assert aau_cycles(shape, 1, 8, params=params, ranks=4) == expected
+    # No rank waits: together they take four times as long as one of them.
+    task = aau(shape, context=8, ranks=4)
+    assert sum(expected.values()) * 1250 == 4 * task.phases[1].compute_ps
+    # Of three ranks, two wait while one has a second head.
+    fewer = aau_cycles(shape, 1, 8, params=params, ranks=3)
+    assert fewer[Operation.SOFTMAX] == expected[Operation.SOFTMAX]
+    assert fewer.total() * 1250 < 3 * aau(shape, context=8, ranks=3).phases[1].compute_ps
 
 
 def test_a_head_is_spread_over_ranks_where_there_are_more_ranks_than_heads():
