@@ -318,7 +318,7 @@ def control_energy() -> str:
     told = []
     for path in sorted(SYNTHESIS.glob("power-*.json")):
         (top,) = (row for row in read_record(path, "power") if row["unit"] == "ahasd")
-        for clock, mean in (("runs on", "mean"), ("gated", "mean_gated")):
+        for clock, mean in (("runs on", "mean"), ("gated", "mean_stopped")):
             ends = zip(top["scaled_mw"][mean], top["assumed_leakage_mw"], strict=True)
             power_mw = [dynamic + leakage for dynamic, leakage in ends]
             told.append(

@@ -2,69 +2,19 @@
 """What a cell does and what that takes, from its Liberty group, in pJ, pF and nW."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from ahasd import UserError
 from ahasd.synth.library import Library, evaluator
+from ahasd.synth.power.arcs import Arc, arcs
 from ahasd.synth.power.liberty import Group, cells, head
 
 INPUTS = 6
 """Most inputs of a function: a truth table has 64 bits."""
 
 _SCALE = {"f": 1e-3, "p": 1.0, "n": 1e3, "u": 1e6, "m": 1e9}
-
-
-@dataclass(frozen=True)
-class Table:
-    """Values over input slew and output load, either of which may be missing, in library units."""
-
-    slews: Sequence[float]
-    loads: Sequence[float]
-    values: Sequence[Sequence[float]]
-
-    def at(self, slew: float, load: float) -> float:
-        """Interpolate linearly; outside, the nearest two entries go on."""
-        row, across = _place(self.slews, slew)
-        column, along = _place(self.loads, load)
-        low, high = self.values[row], self.values[min(row + 1, len(self.values) - 1)]
-        right = min(column + 1, len(low) - 1)
-        below = low[column] + along * (low[right] - low[column])
-        above = high[column] + along * (high[right] - high[column])
-        return below + across * (above - below)
-
-
-def _place(axis: Sequence[float], value: float) -> tuple[int, float]:
-    """Return the interval of an axis that a value belongs to, and where in it."""
-    if len(axis) < 2:
-        return 0, 0.0
-    left = min(max(bisect_right(axis, value) - 1, 0), len(axis) - 2)
-    return left, (value - axis[left]) / (axis[left + 1] - axis[left])
-
-
-@dataclass(frozen=True)
-class Arc:
-    """Tables of one arc; a rise and a fall follow each other, so what counts is their mean.
-
-    Attributes
-    ----------
-    related
-        Input that causes it, '' for the pin itself.
-    rail
-        Supply pin that the energy comes from, '' if only one is told.
-    tables
-        Of rise and fall.
-    """
-
-    related: str
-    rail: str
-    tables: tuple[Table, ...]
-
-    def at(self, slew: float, load: float) -> float:
-        """Return the mean of rise and fall."""
-        return fmean(table.at(slew, load) for table in self.tables)
 
 
 @dataclass(frozen=True)
@@ -88,6 +38,14 @@ class State:
 
 
 @dataclass(frozen=True)
+class Gating:
+    """Pins of a clock gate; its other inputs open it."""
+
+    clock: str
+    output: str
+
+
+@dataclass(frozen=True)
 class Cell:
     """A cell.
 
@@ -100,7 +58,8 @@ class Cell:
     inputs
         Input pins but for a clock, in the order of the truth tables: input i is bit i of a row.
     outputs
-        Truth table of every output pin; of a flip-flop, over its state alone.
+        Truth table of every output pin; of a flip-flop, over its state alone; of a latch while it
+        is open; none of a clock gate.
     state
         Of a flip-flop; None of others.
     capacitance_pf
@@ -110,6 +69,10 @@ class Cell:
         input that leaves the output.
     slews
         Arcs of the output transition by pin.
+    latch
+        Of a latch, the pin that opens it while it is high; None of others.
+    gate
+        Of a clock gate; None of others.
     """
 
     name: str
@@ -120,6 +83,8 @@ class Cell:
     capacitance_pf: Mapping[str, float]
     energies: Mapping[str, Sequence[Arc]]
     slews: Mapping[str, Sequence[Arc]]
+    latch: str | None = None
+    gate: Gating | None = None
 
 
 @dataclass(frozen=True)
@@ -193,30 +158,37 @@ def _cell(
     name: str, group: Group, templates: Mapping[str, Group], leakage_nw: float, load_pf: float
 ) -> Cell:
     """Return a cell from its group."""
-    states = [*group.of("ff")]
-    if any(True for _ in group.of("latch", "latch_bank", "ff_bank", "statetable")):
+    states, latches = [*group.of("ff")], [*group.of("latch")]
+    gating = group.text("clock_gating_integrated_cell")
+    if any(group.of("latch_bank", "ff_bank")) or (any(group.of("statetable")) and not gating):
         raise UserError(f"cell {name} is no flip-flop: power takes memories as flip-flops only")
+    if gating and not gating.startswith("latch_posedge"):
+        raise UserError(f"clock gate {name} is a {gating}; power takes latch_posedge only")
     pins = {pin.arguments[0]: pin for pin in group.of("pin")}
     clock = states[0].text("clocked_on").strip(" ()") if states else ""
     if states and clock not in pins:
         raise UserError(f"cell {name} is not clocked by a pin's rising edge but by {clock!r}")
+    gate = _gate(pins) if gating else None
+    latch = latches[0].text("enable").strip(" ()") if latches and not gating else None
+    if latch is not None and latch not in pins:
+        raise UserError(f"latch {name} is not open while a pin is high but by {latch!r}")
+    held = {clock, latch, gate.clock if gate else ""}
     inputs = tuple(
-        pin for pin, each in pins.items() if each.text("direction") == "input" and pin != clock
+        pin for pin, each in pins.items() if each.text("direction") == "input" and pin not in held
     )
     if len(inputs) > INPUTS:
         raise UserError(f"cell {name} has {len(inputs)} inputs; at most {INPUTS} are simulated")
     names = tuple(states[0].arguments) if states else inputs
+    functions = {pin: each.text("function") for pin, each in pins.items() if each.text("function")}
+    if latch is not None:
+        functions = _open_latch(latches[0], functions)
     leaks = [float(each.text("value")) for each in group.of("leakage_power")]
     told = group.text("cell_leakage_power")
     return Cell(
         name=name,
         leakage_nw=(float(told) if told else fmean(leaks) if leaks else 0.0) * leakage_nw,
         inputs=inputs,
-        outputs={
-            pin: truth(each.text("function"), names)
-            for pin, each in pins.items()
-            if each.text("function")
-        },
+        outputs={} if gate else {pin: truth(each, names) for pin, each in functions.items()},
         state=State(
             clock,
             truth(states[0].text("next_state"), inputs),
@@ -228,9 +200,30 @@ def _cell(
         capacitance_pf={
             pin: float(each.text("capacitance", "0")) * load_pf for pin, each in pins.items()
         },
-        energies=_arcs(pins, templates, "internal_power", ("rise_power", "fall_power", "power")),
-        slews=_arcs(pins, templates, "timing", ("rise_transition", "fall_transition")),
+        energies=arcs(pins, templates, "internal_power", ("rise_power", "fall_power", "power")),
+        slews=arcs(pins, templates, "timing", ("rise_transition", "fall_transition")),
+        latch=latch,
+        gate=gate,
     )
+
+
+def _gate(pins: Mapping[str, Group]) -> Gating:
+    """Return the pins of a clock gate."""
+
+    def marked(mark: str) -> str:
+        return next(pin for pin, each in pins.items() if each.text(mark) == "true")
+
+    return Gating(marked("clock_gate_clock_pin"), marked("clock_gate_out_pin"))
+
+
+def _open_latch(latch: Group, functions: Mapping[str, str]) -> dict[str, str]:
+    """Return a latch's outputs as functions of its inputs, which they are while it is open."""
+    state, inverse = latch.arguments
+    data = latch.text("data_in")
+    return {
+        pin: re.sub(rf"\b{inverse}\b", f"!({data})", re.sub(rf"\b{state}\b", f"({data})", each))
+        for pin, each in functions.items()
+    }
 
 
 def truth(function: str, names: Sequence[str]) -> int:
@@ -240,40 +233,3 @@ def truth(function: str, names: Sequence[str]) -> int:
         evaluate({name: row >> i & 1 for i, name in enumerate(names)}) << row
         for row in range(1 << len(names))
     )
-
-
-def _arcs(
-    pins: Mapping[str, Group], templates: Mapping[str, Group], group: str, kinds: Sequence[str]
-) -> dict[str, list[Arc]]:
-    """Return the arcs of a kind by pin."""
-    found: dict[str, list[Arc]] = {}
-    for name, pin in pins.items():
-        for arc in pin.of(group):
-            tables = tuple(_table(each, templates) for each in arc.of(*kinds))
-            if tables:
-                rail = arc.text("related_pg_pin")
-                for related in arc.text("related_pin").split() or [""]:
-                    found.setdefault(name, []).append(Arc(related, rail, tables))
-    return found
-
-
-def _table(group: Group, templates: Mapping[str, Group]) -> Table:
-    """Return a table, by slew first."""
-    template = templates.get(group.arguments[0] if group.arguments else "", Group("", []))
-    axes = []
-    for i in (1, 2):
-        numbers = group.numbers(f"index_{i}") or template.numbers(f"index_{i}")
-        if template.text(f"variable_{i}"):
-            axes.append((template.text(f"variable_{i}") == "total_output_net_capacitance", numbers))
-    values = group.numbers("values")
-    by = dict(axes)
-    slews, loads = by.get(False, [0.0]), by.get(True, [0.0])
-    if len(values) != len(slews) * len(loads):
-        raise UserError(
-            f"a table of {group.kind} has {len(values)} values, not {len(slews)} times {len(loads)}"
-        )
-    if axes and axes[0][0]:  # loads first
-        rows = [[values[i * len(slews) + j] for i in range(len(loads))] for j in range(len(slews))]
-    else:
-        rows = [values[j * len(loads) : (j + 1) * len(loads)] for j in range(len(slews))]
-    return Table(slews, loads, rows)

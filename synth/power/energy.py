@@ -12,7 +12,9 @@ from statistics import fmean
 import numpy as np
 
 from ahasd.synth.library import Library
-from ahasd.synth.power.cells import Arc, Cells
+from ahasd.synth.power.arcs import Arc
+from ahasd.synth.power.cells import Cell, Cells
+from ahasd.synth.power.clocks import UNGATED, Clock
 from ahasd.synth.power.netlist import NOWHERE, Netlist
 
 
@@ -25,7 +27,11 @@ class Energies:
     switching_pj, internal_pj
         One change of each net: of the charge on it, and inside the cells around it.
     clock_pj
-        One cycle by domain: in the flip-flops that wait for the edge, and on their clock pins.
+        One cycle by domain: in the flip-flops that wait for the edge, in clock gates, open or not,
+        and on the clock pins of these.
+    gated_pj
+        One cycle in which a clock gate is open, by gate: in itself, in the flip-flops behind it and
+        on their clock pins.
     leakage_nw
         Of all cells.
     """
@@ -33,6 +39,7 @@ class Energies:
     switching_pj: np.ndarray
     internal_pj: np.ndarray
     clock_pj: Mapping[str, float]
+    gated_pj: np.ndarray
     leakage_nw: float
 
 
@@ -59,14 +66,14 @@ def energies(
         On every output port, fF.
     """
     capacitance_pf = np.zeros(netlist.nets)
-    clock_ports = {netlist.ports[f"{name}_clk"][0]: name for name in domains}
+    clocks = netlist.clocks.nets
+    outputs: set[int] = set()
     for cell, pins in netlist.cells:
         for pin, net in pins.items():
-            if pin not in cell.outputs:
+            if _drives(cell, pin):
+                outputs.add(net)
+            else:
                 capacitance_pf[net] += cell.capacitance_pf[pin]
-    outputs = {
-        net for cell, pins in netlist.cells for pin, net in pins.items() if pin in cell.outputs
-    }
     for nets in netlist.ports.values():
         for net in outputs.intersection(nets):
             capacitance_pf[net] += load_ff / 1000
@@ -75,6 +82,15 @@ def energies(
     switching_pj = 0.5 * capacitance_pf * cells.voltage**2
     internal_pj = np.zeros(netlist.nets)
     clock_pj = dict.fromkeys(domains, 0.0)
+    gated_pj = np.zeros(len(netlist.clocks.gates))
+
+    def book(clock: Clock, change_pj: float) -> None:
+        """Add two changes a cycle."""
+        if clock.gate == UNGATED:
+            clock_pj[domains[clock.domain]] += 2 * change_pj
+        else:
+            gated_pj[clock.gate] += 2 * change_pj
+
     leakage_nw = 0.0
     for cell, pins in netlist.cells:
         leakage_nw += cell.leakage_nw
@@ -84,26 +100,31 @@ def energies(
             energy = cells.energy_unit_pj * _by_rail(
                 arcs, lambda arc, net=net, pins=pins: slews[pins.get(arc.related, net)], load
             )
-            if cell.state is not None and pin == cell.state.clock:
-                clock_pj[clock_ports[net]] += 2 * energy
+            if net in clocks:
+                book(clocks[net], energy)
             else:
                 internal_pj[net] += energy
-    for net, name in clock_ports.items():
-        clock_pj[name] += 2 * switching_pj[net]
+    for net, clock in clocks.items():
+        book(clock, switching_pj[net])
     internal_pj[NOWHERE] = switching_pj[NOWHERE] = 0.0
-    return Energies(switching_pj, internal_pj, clock_pj, leakage_nw)
+    return Energies(switching_pj, internal_pj, clock_pj, gated_pj, leakage_nw)
+
+
+def _drives(cell: Cell, pin: str) -> bool:
+    return pin in cell.outputs or (cell.gate is not None and pin == cell.gate.output)
 
 
 def _slews(netlist: Netlist, loads: np.ndarray, slew: float) -> np.ndarray:
-    """Return the slew of every net, in one pass from ports and flip-flops."""
+    """Return the slew of every net, in one pass from ports, clock gates and flip-flops."""
     slews = np.full(netlist.nets, slew)
     drivers = {
         net: (cell, pins, pin)
         for cell, pins in netlist.cells
         for pin, net in pins.items()
-        if pin in cell.outputs
+        if _drives(cell, pin)
     }
-    for net in (*netlist.state_nets, *netlist.gate_nets):
+    gated = (net for net in netlist.clocks.nets if net in drivers)
+    for net in (*gated, *netlist.state_nets, *netlist.gate_nets):
         if net != NOWHERE:
             cell, pins, pin = drivers[net]
             arcs = cell.slews.get(pin, ())

@@ -52,6 +52,7 @@ class Gates:
         forced = np.flatnonzero((netlist.clear != 0) | (netlist.preset != 0))
         self._flops = Flops(
             netlist.domains,
+            netlist.enables,
             netlist.flops.inputs,
             netlist.flops.tables,
             netlist.clear,
@@ -62,6 +63,8 @@ class Gates:
             netlist.state_starts,
             netlist.state_nets,
             netlist.state_tables,
+            np.array([gate.domain for gate in netlist.clocks.gates], np.int32),
+            np.array([gate.enable for gate in netlist.clocks.gates], np.int32),
         )
         flops, gates = len(netlist.domains), len(netlist.gate_nets)
         states = np.zeros(flops, np.uint8)
@@ -70,6 +73,7 @@ class Gates:
         self._now = Now(
             values=np.zeros(netlist.nets, np.uint8),
             toggles=np.zeros(netlist.nets, np.int64),
+            opened=np.zeros(len(netlist.clocks.gates), np.int64),
             states=states,
             order=np.zeros(flops, np.int32),
             after=np.zeros(flops, np.uint8),
@@ -126,7 +130,7 @@ class Gates:
         outputs: np.ndarray | None = None,
         first: int = 0,
     ) -> np.ndarray:
-        """Take edges; return how often each net changed.
+        """Take edges; return how often each net changed, those of clocks left out.
 
         Parameters
         ----------
@@ -143,11 +147,17 @@ class Gates:
             An output is another; the message names it, and the edge.
         """
         self._now.toggles[:] = 0
+        self._now.opened[:] = 0
         edge, bit = self._play(inputs, outputs, clocks)
         if edge != NONE:
             pin = self._name(bit)
             raise GateError(f"gates differ from RTL at edge {first + edge} of the record: {pin}")
         return self._now.toggles.copy()
+
+    @property
+    def opened(self) -> np.ndarray:
+        """Cycles of the last run in which each clock gate was open."""
+        return self._now.opened.copy()
 
     def _name(self, bit: int) -> str:
         for name, _ in self._outputs:

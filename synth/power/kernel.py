@@ -25,9 +25,13 @@ class Logic(NamedTuple):
 
 
 class Flops(NamedTuple):
-    """Flip-flops, and which of them have a clear or a preset."""
+    """Flip-flops, which of them have a clear or a preset, and the gates of their clocks.
+
+    A flip-flop takes an edge of its domain if the net `enables` is high before it.
+    """
 
     domains: np.ndarray
+    enables: np.ndarray
     inputs: np.ndarray
     following: np.ndarray
     clear: np.ndarray
@@ -38,10 +42,14 @@ class Flops(NamedTuple):
     starts: np.ndarray
     nets: np.ndarray
     tables: np.ndarray
+    gate_domains: np.ndarray
+    gate_enables: np.ndarray
 
 
 class Now(NamedTuple):
     """What changes: values and their changes, states, and what is to be evaluated.
+
+    Of clock gates, `opened` counts the cycles in which they are open.
 
     Gates wait in `queue`, `held` of each level; flip-flops in `waiting`, `count[0]` of them. Those
     that an edge takes are put in `order`, with their next states in `after`.
@@ -49,6 +57,7 @@ class Now(NamedTuple):
 
     values: np.ndarray
     toggles: np.ndarray
+    opened: np.ndarray
     states: np.ndarray
     order: np.ndarray
     after: np.ndarray
@@ -173,11 +182,14 @@ def start(logic, flops, now):
 @njit(cache=True)
 def _clock(mask, logic, flops, now):
     """Take an edge of the domains in a mask."""
+    for k in range(len(flops.gate_enables)):
+        if (mask >> flops.gate_domains[k]) & 1:
+            now.opened[k] += now.values[flops.gate_enables[k]]
     left = 0
     taken = 0
     for k in range(now.count[0]):
         flop = now.waiting[k]
-        if (mask >> flops.domains[flop]) & 1:
+        if (mask >> flops.domains[flop]) & 1 and now.values[flops.enables[flop]]:
             following = _look_up(flops.inputs, flops.following, now.values, flop)
             now.after[taken] = _forced(flop, flops, now, following)
             now.order[taken] = flop

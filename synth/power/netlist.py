@@ -9,6 +9,7 @@ import numpy as np
 
 from ahasd.gen.yosys import YosysError
 from ahasd.synth.power.cells import INPUTS, Cell, Cells
+from ahasd.synth.power.clocks import UNGATED, Clocks, trace
 
 LOW, HIGH, NOWHERE = 0, 1, 2
 """Nets that are no nets: the constants, and where outputs go that nobody reads."""
@@ -54,8 +55,10 @@ class Netlist:
         Truth tables on the same nets: when they are forced to 0 and to 1.
     flop_sink_starts, flop_sinks
         As for gates: the flip-flops that read a net.
-    domains
-        Number of every flip-flop's clock domain.
+    domains, enables
+        Number of every flip-flop's clock domain, and the net that is high where it takes an edge.
+    clocks
+        Nets that are clocks, and what gates them.
     state_nets, state_tables, state_starts
         Nets that flip-flops drive, with the truth table over {state, its inverse}; those of
         flip-flop i begin at `state_starts[i]`.
@@ -75,6 +78,8 @@ class Netlist:
     flop_sink_starts: np.ndarray
     flop_sinks: np.ndarray
     domains: np.ndarray
+    enables: np.ndarray
+    clocks: Clocks
     state_nets: np.ndarray
     state_tables: np.ndarray
     state_starts: np.ndarray
@@ -95,7 +100,7 @@ def build(told: Mapping[str, Any], cells: Cells, domains: Sequence[str]) -> Netl
     Raises
     ------
     YosysError
-        A flip-flop's clock is no port, or logic feeds itself.
+        A flip-flop's clock is neither a port nor behind gates alone, or logic feeds itself.
     """
     numbers: dict[int, int] = {}
 
@@ -109,13 +114,17 @@ def build(told: Mapping[str, Any], cells: Cells, domains: Sequence[str]) -> Netl
         (cells.by_type[kind], {pin: net(bit) for pin, bit in pins.items()})
         for kind, pins in told["cells"].values()
     ]
-    clocks = {ports[f"{name}_clk"][0]: i for i, name in enumerate(domains)}
+    from_ports = {ports[f"{name}_clk"][0]: i for i, name in enumerate(domains)}
+    clocks = trace(placed, from_ports, (LOW, HIGH, NOWHERE))
     gates: list[tuple[list[int], int]] = []
     outputs: list[int] = []
     flops: list[tuple[Cell, list[int]]] = []
     of_domain: list[int] = []
+    enables: list[int] = []
     driven: list[tuple[int, int, int]] = []
-    for cell, pins in placed:
+    for i, (cell, pins) in enumerate(placed):
+        if i in clocks.cells:
+            continue
         inputs = [pins.get(pin, LOW) for pin in cell.inputs]
         for pin, table in cell.outputs.items():
             out = pins.get(pin, NOWHERE)
@@ -125,11 +134,12 @@ def build(told: Mapping[str, Any], cells: Cells, domains: Sequence[str]) -> Netl
             else:
                 driven.append((out, table, len(flops)))
         if cell.state is not None:
-            clock = clocks.get(pins[cell.state.clock])
-            if clock is None:
+            clock = clocks.nets.get(pins[cell.state.clock])
+            if clock is None or clock.falls:
                 raise YosysError(f"a flip-flop {cell.name} has a clock that is no port")
             flops.append((cell, inputs))
-            of_domain.append(clock)
+            of_domain.append(clock.domain)
+            enables.append(HIGH if clock.gate == UNGATED else clocks.gates[clock.gate].enable)
     order, level_starts = _levels(gates, outputs)
     gates, outputs = [gates[i] for i in order], [outputs[i] for i in order]
     count = len(numbers) + 3
@@ -151,6 +161,8 @@ def build(told: Mapping[str, Any], cells: Cells, domains: Sequence[str]) -> Netl
         flop_sink_starts=flop_sink_starts,
         flop_sinks=flop_sinks,
         domains=np.array(of_domain, np.int32),
+        enables=np.array(enables, np.int32),
+        clocks=clocks,
         state_nets=np.array([out for out, _, _ in driven], np.int32),
         state_tables=np.array([table for _, table, _ in driven], np.int32),
         state_starts=np.searchsorted(

@@ -19,7 +19,7 @@ from ahasd.synth.power.activity import Activity, Stretch
 from ahasd.synth.power.cells import read
 from ahasd.synth.power.energy import Energies, drive_slew, energies
 from ahasd.synth.power.gates import Gates
-from ahasd.synth.power.netlist import build
+from ahasd.synth.power.netlist import HIGH, build
 from ahasd.synth.timing import library_clocks_ps
 
 IDLE_EDGES = 1024
@@ -91,7 +91,10 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
     idle_ps = (len(clocks) - SETTLE_EDGES) * _step_ps(activity)
     idle_cycles = {domain: idle_ps / period for domain, period in periods_ps.items()}
     busy = {kind: sum(each.energy_pj[kind] for each in worked) for kind in KINDS}
-    resting = split(taken, idle_toggles, idle_cycles)
+    # All clocks had every edge that was simulated, whatever their periods.
+    per_edge = np.array([idle_cycles[unit.domains[gate.domain]] for gate in netlist.clocks.gates])
+    opened = gates.opened * per_edge / (len(clocks) - SETTLE_EDGES)
+    resting = split(taken, idle_toggles, idle_cycles, opened)
     busy_mw = sum(each.stretch.share * each.mean_mw for each in worked)
     idle_mw = _mw(sum(resting.values()), idle_ps)
     duty = activity.busy_ps / header["run_ps"]
@@ -111,6 +114,8 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
         "ge": round(ge, 1),
         "gates": len(netlist.gate_nets),
         "flops": result["flops"],
+        "clock_gates": len(netlist.clocks.gates),
+        "gated_flops": int((netlist.enables != HIGH).sum()),
         "library": {
             "name": library.name,
             "sha256": library.sha256,
@@ -142,7 +147,7 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
             "busy": scaled(busy_mw),
             "idle": scaled(idle_mw),
             "mean": scaled(duty * busy_mw + (1 - duty) * idle_mw),
-            "mean_gated": scaled(duty * busy_mw),
+            "mean_stopped": scaled(duty * busy_mw),
         },
         "scaled_pj_per_answer": scaled((busy["internal"] + busy["switching"]) / answers)
         if answers
@@ -190,15 +195,18 @@ def _play(gates: Gates, activity: Activity, taken: Energies, stretch: Stretch) -
     toggles = gates.run(
         activity.inputs[first:end], activity.clocks[first:end], activity.outputs[first:end], first
     )
-    energy_pj = split(taken, toggles, activity.stepped_in(first, end))
+    energy_pj = split(taken, toggles, activity.stepped_in(first, end), gates.opened)
     mean_mw = _mw(sum(energy_pj.values()), activity.recorded_ps(first, end))
     return Worked(stretch, energy_pj, mean_mw)
 
 
-def split(taken: Energies, toggles: np.ndarray, cycles: dict[str, Any]) -> dict[str, float]:
-    """Return the energy of changes and cycles by what takes it, pJ."""
+def split(
+    taken: Energies, toggles: np.ndarray, cycles: dict[str, Any], opened: np.ndarray
+) -> dict[str, float]:
+    """Return the energy of changes, cycles and cycles of open clock gates by what takes it, pJ."""
+    every = sum(taken.clock_pj[domain] * count for domain, count in cycles.items())
     return {
-        "clock": sum(taken.clock_pj[domain] * count for domain, count in cycles.items()),
+        "clock": every + float(opened @ taken.gated_pj),
         "internal": float(toggles @ taken.internal_pj),
         "switching": float(toggles @ taken.switching_pj),
     }

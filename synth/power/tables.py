@@ -13,32 +13,34 @@ def power_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     for row in rows:
         scaled, leakage = row["scaled_mw"], row["assumed_leakage_mw"]
         answer = row["scaled_pj_per_answer"]
-        gated = [low + leak for low, leak in zip(scaled["mean_gated"], leakage, strict=True)]
+        stopped = [low + leak for low, leak in zip(scaled["mean_stopped"], leakage, strict=True)]
         shown.append(
             (
                 row["unit"],
                 f"{row['flops']:,}",
+                f"{row['gated_flops'] / row['flops']:.0%}",
                 f"{row['duty']:.2g}",
                 span(*scaled["idle"], digits=2),
                 span(*scaled["busy"], digits=2),
                 f"{row['busy_pj']['clock'] / sum(row['busy_pj'].values()):.0%}",
-                span(*gated, digits=3),
+                span(*stopped, digits=3),
                 span(*answer, digits=2) if answer else "-",
             )
         )
     header = (
         "unit",
         "flip-flops",
+        "gated",
         "duty",
         "idle, mW",
         "busy, mW",
         "of it clock",
-        "mean, gated, mW",
+        "mean, stopped, mW",
         "pJ/answer",
     )
     note = (
-        "At 28 nm, 0.9 V. Idle: clocks run, nothing is asked; gated: clocks stand still then, and"
-        " assumed leakage is left. pJ/answer: all but the clock, over the answers of the run."
+        "At 28 nm, 0.9 V. Gated: flip-flops behind clock gates. Idle: the unit's clocks run, nothing"
+        " is asked; stopped: they stand still then, and assumed leakage is left. pJ/answer: all but the clock, over the answers of the run."
         + "".join(
             f" {row['unit']} is one of {row['instances']}." for row in rows if row["instances"] > 1
         )

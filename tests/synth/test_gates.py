@@ -11,7 +11,7 @@ import pytest
 
 from ahasd.gen.yosys import YosysError
 from ahasd.synth.power.activity import Activity
-from ahasd.synth.power.cells import Cell, Cells, State
+from ahasd.synth.power.cells import Cell, Cells, Gating, State
 from ahasd.synth.power.gates import GateError, Gates
 from ahasd.synth.power.netlist import build
 
@@ -32,6 +32,10 @@ CELLS = Cells(
         "XOR": _cell("XOR", "AB", Y=0b0110),
         "MUX": _cell("MUX", "ABC", Y=0b11001010),
         "DFF": _cell("DFF", "D", State("K", 0b10, 0, 0), Q=0b1010, N=0b1100),
+        "AND": _cell("AND", "AB", Y=0b1000),
+        "INV": _cell("INV", "A", Y=0b01),
+        "LATCH": replace(_cell("LATCH", "D", Q=0b10), latch="G"),
+        "ICG": replace(_cell("ICG", "ET"), gate=Gating("K", "O")),
         # R clears while it is high, and goes before S.
         "DFFR": _cell("DFFR", "DRS", State("K", 0b10101010, 0b11001100, 0b11110000), Q=0b1010),
     },
@@ -65,8 +69,15 @@ def record(inputs: list[tuple[str, int]], outputs: list[tuple[str, int]], rows: 
     return Activity(header, packed(inputs, 0), packed(outputs, 1), clocks, clocks, "")
 
 
+GATED = (270, 271, 272, 273)
+"""Clocks behind gates in random designs: of the domains of nets 3, 2, 3, 2."""
+
+
 def _random_design(draw: random.Random) -> dict[str, Any]:
-    """Return a netlist of 60 gates and 12 flip-flops in two domains, without loops in its logic."""
+    """Return a netlist of 60 gates and 12 flip-flops in two domains, without loops in its logic.
+
+    The clocks of a third of the flip-flops have gates, of either kind, at the nets in `GATED`.
+    """
     width, flops, gates = 10, 12, 60
     data = list(range(6, 6 + width))
     states = list(range(100, 100 + flops))
@@ -79,8 +90,19 @@ def _random_design(draw: random.Random) -> dict[str, Any]:
         cells[f"g{i}"] = [kind, pins | {"Y": 200 + i}]
         wires.append(200 + i)
     for i in range(flops):
-        pins = {"K": 2 if i % 2 else 3, "D": draw.choice(wires[-gates:])}
+        clock = 2 if i % 2 else 3
+        if i % 3 == 0:
+            clock = GATED[i // 3]
+        pins = {"K": clock, "D": draw.choice(wires[-gates:])}
         cells[f"f{i}"] = ["DFF", pins | {"Q": states[i], "N": inverses[i]}]
+    for i, net in enumerate(GATED):
+        clock, enable = 2 if i % 2 else 3, draw.choice(range(200, 200 + gates))
+        if i < 2:
+            cells[f"c{i}"] = ["ICG", {"K": clock, "E": enable, "T": "0", "O": net}]
+        else:
+            cells[f"i{i}"] = ["INV", {"A": clock, "Y": net + 10}]
+            cells[f"l{i}"] = ["LATCH", {"D": enable, "G": net + 10, "Q": net + 20}]
+            cells[f"c{i}"] = ["AND", {"A": net + 20, "B": clock, "Y": net}]
     order = list(cells)
     draw.shuffle(order)  # no tool writes them in the order of evaluation
     ports = {"pim_clk": [2], "npu_clk": [3], "pim_rst": [4], "npu_rst": [5], "data": data}
@@ -88,8 +110,12 @@ def _random_design(draw: random.Random) -> dict[str, Any]:
     return {"ports": ports, "cells": {name: cells[name] for name in order}}
 
 
-def _naive(design: dict[str, Any], rows: list[tuple[int, int]]) -> tuple[list[int], dict[int, int]]:
-    """Simulate by evaluating until nothing changes; return outputs, and changes of every net.
+def _naive(
+    design: dict[str, Any], rows: list[tuple[int, int]]
+) -> tuple[list[int], dict[int, int], dict[int, int]]:
+    """Simulate by evaluating until nothing changes.
+
+    Returns outputs, changes of every net but clocks, and cycles in which gated clocks are open.
 
     Changes are counted between settled values, from those after the reset to the states after the
     last edge.
@@ -97,6 +123,7 @@ def _naive(design: dict[str, Any], rows: list[tuple[int, int]]) -> tuple[list[in
     values: dict[Any, int] = dict.fromkeys(range(300), 0) | {"0": 0, "1": 1}
     states = {name: 0 for name, (kind, _) in design["cells"].items() if kind == "DFF"}
     changes = dict.fromkeys(range(300), 0)
+    opened = dict.fromkeys(GATED, 0)
     before: dict[Any, int] | None = None
     outputs = []
 
@@ -106,7 +133,9 @@ def _naive(design: dict[str, Any], rows: list[tuple[int, int]]) -> tuple[list[in
             for name, (kind, pins) in design["cells"].items():
                 if kind == "DFF":
                     values[pins["Q"]], values[pins["N"]] = states[name], 1 - states[name]
-                else:
+                elif kind == "LATCH":
+                    values[pins["Q"]] = values[pins["D"]]  # clocks are low while things settle
+                elif kind in FUNCTIONS:
                     inputs = (values[pins[pin]] for pin in CELLS.by_type[kind].inputs)
                     values[pins["Y"]] = FUNCTIONS[kind](*inputs)
             if values == old:
@@ -121,8 +150,16 @@ def _naive(design: dict[str, Any], rows: list[tuple[int, int]]) -> tuple[list[in
             assert before is not None
             for net in changes:
                 changes[net] += values[net] != before[net]
+        rising = {2: clocks & 1, 3: clocks >> 1 & 1}
+        for kind, pins in design["cells"].values():
+            if kind == "ICG":
+                rising[pins["O"]] = rising[pins["K"]] & values[pins["E"]]
+            if kind == "AND":
+                rising[pins["Y"]] = rising[pins["B"]] & values[pins["A"]]
+        for net in GATED:
+            opened[net] += rising[net] if number else 0
         for name, (kind, pins) in design["cells"].items():
-            if kind == "DFF" and clocks >> (0 if pins["K"] == 2 else 1) & 1:
+            if kind == "DFF" and rising[pins["K"]]:
                 states[name] = values[pins["D"]]
         if not number:
             settle()  # with the states after the reset's edge
@@ -131,7 +168,7 @@ def _naive(design: dict[str, Any], rows: list[tuple[int, int]]) -> tuple[list[in
         if kind == "DFF":  # what the last edge changed
             for pin in "QN":
                 changes[pins[pin]] += states[name] != values[pins["Q"]]
-    return outputs, changes
+    return outputs, changes, opened
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -139,19 +176,26 @@ def test_random_circuits_do_what_a_naive_simulation_does(seed: int):
     draw = random.Random(seed)
     design = _random_design(draw)
     rows = [(draw.getrandbits(10), draw.choice((0, 1, 2, 3))) for _ in range(40)]
-    outputs, changes = _naive(design, rows)
+    outputs, changes, opened = _naive(design, rows)
     told = record(
         [("data", 10)],
         [("seen", 12)],
         [((word,), (out,), clocks) for (word, clocks), out in zip(rows, outputs, strict=True)],
     )
     netlist = build(design, CELLS, ["pim", "npu"])
-    toggles = Gates(netlist, told).run(told.inputs, told.clocks, told.outputs)
+    gates = Gates(netlist, told)
+    toggles = gates.run(told.inputs, told.clocks, told.outputs)
 
     assert toggles.sum() > 500
+    clocks = netlist.clocks.nets
+    counted = {}
     for (name, (_, pins)), (_, nets) in zip(design["cells"].items(), netlist.cells, strict=True):
-        for pin in pins.keys() & {"Q", "N", "Y"}:
-            assert toggles[nets[pin]] == changes[pins[pin]], (name, pin)
+        for pin in pins.keys() & {"Q", "N", "Y", "O"}:
+            if nets[pin] not in clocks:
+                assert toggles[nets[pin]] == changes[pins[pin]], (name, pin)
+            elif pins[pin] in GATED:
+                counted[pins[pin]] = gates.opened[clocks[nets[pin]].gate]
+    assert counted == opened
 
 
 COUNTER = {
@@ -240,6 +284,37 @@ def test_a_clock_that_is_no_port_is_refused():
 
     with pytest.raises(YosysError, match="clock that is no port"):
         build(gated, CELLS, ["pim", "npu"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ({"a": ["XOR", {"A": 2, "B": 6, "Y": 20}]}, "a clock goes into logic, a cell XOR"),
+        # Open while the clock is high, not low.
+        (
+            {"a": ["LATCH", {"D": 6, "G": 2, "Q": 20}], "b": ["AND", {"A": 2, "B": 20, "Y": 21}]},
+            "a latch LATCH is not that of a clock gate",
+        ),
+        ({"a": ["LATCH", {"D": 6, "G": 6, "Q": 20}]}, "a latch LATCH is not that"),
+        # Low where the gate wants a high clock.
+        (
+            {"a": ["INV", {"A": 2, "Y": 20}], "b": ["AND", {"A": 20, "B": 6, "Y": 21}]},
+            "a clock goes into logic, a cell AND",
+        ),
+        ({"a": ["INV", {"A": 2, "Y": 20}], "b": ["DFF", {"K": 20, "D": 6, "Q": 21}]}, "no port"),
+        ({"a": ["ICG", {"K": 2, "E": 6, "T": 10, "O": 20}]}, "gate ICG has 2 enables"),
+        (
+            {
+                "a": ["ICG", {"K": 2, "E": 6, "T": "0", "O": 20}],
+                "b": ["ICG", {"K": 20, "E": 6, "T": "0", "O": 21}],
+            },
+            "or a gated clock",
+        ),
+    ],
+)
+def test_clocks_that_are_not_understood_are_refused(cells: dict[str, Any], told: str):
+    with pytest.raises(YosysError, match=told):
+        build(COUNTER | {"cells": cells}, CELLS, ["pim", "npu"])
 
 
 def test_answers_are_counted_at_edges_of_the_clock_where_only_one_could_be_meant():

@@ -12,7 +12,8 @@ from ahasd.synth import sta
 from ahasd.synth.library import Library, load
 from ahasd.synth.nodes import NODES
 from ahasd.synth.power import energy, liberty
-from ahasd.synth.power.cells import Table, read, truth
+from ahasd.synth.power.arcs import Table
+from ahasd.synth.power.cells import read, truth
 from ahasd.synth.power.netlist import build
 from ahasd.synth.power.power import split
 
@@ -86,10 +87,44 @@ library (tiny) {
     pin (N) { direction : output; function : "IQN"; }
   }
   cell (LATCH) {
-    area : 3;
+    area : 3; cell_leakage_power : 2;
     latch (IQ, IQN) { enable : "G"; data_in : "D"; }
-    pin (D) { direction : input; } pin (G) { direction : input; }
-    pin (Q) { direction : output; function : "IQ"; }
+    pin (D) { direction : input; capacitance : 0.06; }
+    pin (G) {
+      direction : input; capacitance : 0.08;
+      internal_power () { power (scalar) { values ("0.25"); } }
+    }
+    pin (Q) {
+      direction : output; function : "IQ";
+      internal_power () { related_pin : "D"; power (scalar) { values ("0.4"); } }
+    }
+  }
+  cell (AND2) {
+    area : 2;
+    pin (A) { direction : input; capacitance : 0.1; }
+    pin (B) { direction : input; capacitance : 0.1; }
+    pin (Y) {
+      direction : output; function : "A B";
+      internal_power () { related_pin : "A"; power (scalar) { values ("0.35"); } }
+    }
+  }
+  cell (ICG) {
+    area : 5; cell_leakage_power : 4;
+    clock_gating_integrated_cell : "latch_posedge";
+    statetable ("CK E", "M") { table : "L L : - : L, L H : - : H, H - : - : N"; }
+    pin (CK) {
+      direction : input; capacitance : 0.07; clock_gate_clock_pin : true;
+      internal_power () { rise_power (scalar) { values ("0.2"); } }
+    }
+    pin (E) {
+      direction : input; capacitance : 0.03; clock_gate_enable_pin : true;
+      internal_power () { power (scalar) { values ("0.15"); } }
+    }
+    pin (M) { direction : internal; internal_node : "M"; }
+    pin (O) {
+      direction : output; state_function : "CK M"; clock_gate_out_pin : true;
+      internal_power () { related_pin : "CK"; power (scalar) { values ("0.5"); } }
+    }
   }
 }
 """
@@ -168,10 +203,60 @@ def test_a_circuits_energy_is_that_worked_out_by_hand(tiny: Library):
 
     toggles = np.zeros(netlist.nets, np.int64)
     toggles[[data, kept, held]] = 3, 2, 2
-    parts = split(found, toggles, {"pim": 10})
+    parts = split(found, toggles, {"pim": 10}, np.zeros(0))
     assert parts["clock"] == pytest.approx(1.0)
     assert parts["internal"] == pytest.approx(3 * 0.025 + 2 * 0.06 + 2 * 0.039)
     assert parts["switching"] == pytest.approx(3 * 0.04 + 2 * 0.02 + 2 * 0.08)
+
+
+GATED = {f"flop{i}": ["DFF", {"C": 9, "D": 4, "R": "1", "Q": 20 + i}] for i in range(8)}
+GATES = {
+    "cell": {"gate": ["ICG", {"CK": 2, "E": 5, "O": 9}]},
+    "latch and gate": {
+        "low": ["INV", {"A": 2, "Y": 7}],
+        "latch": ["LATCH", {"D": 5, "G": 7, "Q": 8}],
+        "gate": ["AND2", {"A": 2, "B": 8, "Y": 9}],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_energy_of_a_gate_and_eight_flip_flops_worked_by_hand(tiny: Library, kind: str):
+    cells = read(tiny, ["INV", "LATCH", "AND2", "ICG", "DFF", "BUF"])
+    ports = {"pim_clk": [2], "pim_rst": [3], "data": [4], "enable": [5]}
+    ungated = {"extra": ["DFF", {"C": 2, "D": 4, "R": "1", "Q": 30}]}
+    design = {"ports": ports, "cells": GATED | GATES[kind] | ungated}
+    netlist = build(design, cells, ["pim"])
+    slew = energy.drive_slew(tiny, cells)
+    found = energy.energies(netlist, cells, ["pim"], slew=slew, load_ff=40)
+    (enable,) = netlist.ports["enable"]
+
+    # Two changes of a clock pin take (0.7 + 0.1) * 0.1 pJ, its 5 fF at 2 V another 0.02.
+    flop = 0.08 + 0.02
+    if kind == "cell":
+        # In every cycle the gate's clock pin, 7 fF; if it is open its output, twice.
+        every, opened = flop + 2 * 0.02 + 0.028, 2 * 0.05
+        expected = {enable: (0.015, 0.5 * 0.003 * 4)}
+        leakage = 0.04
+    else:
+        # In every cycle the inverter, into 8 fF, and the latch's pin; 10 fF of each of two gates.
+        (low,) = [net for net, clock in netlist.clocks.nets.items() if clock.falls]
+        (latch,) = netlist.gate_nets
+        inverter = 0.1 * (0.2 + 0.4 * slew + 0.2 * 0.08 / 1 + 0.1) / 2
+        every = flop + 2 * (inverter + 0.025) + 0.008 * 4 + 2 * 0.01 * 4
+        opened = 2 * 0.035
+        expected = {enable: (0.0, 0.5 * 0.006 * 4), latch: (0.04, 0.5 * 0.01 * 4)}
+        leakage = 0.02 + 0.03
+        assert found.internal_pj[low] == 0
+    assert found.clock_pj == {"pim": pytest.approx(every)}
+    assert found.gated_pj == pytest.approx([opened + 8 * flop])
+    for net, (internal, switching) in expected.items():
+        assert found.internal_pj[net] == pytest.approx(internal)
+        assert found.switching_pj[net] == pytest.approx(switching)
+    assert found.leakage_nw == pytest.approx(9 * 0.05 + leakage)
+
+    parts = split(found, np.zeros(netlist.nets), {"pim": 10}, np.array([3]))
+    assert parts["clock"] == pytest.approx(10 * every + 3 * (opened + 8 * flop))
 
 
 def test_energy_of_several_supply_pins_adds_up(tmp_path: Path):
@@ -202,7 +287,9 @@ def test_energy_of_several_supply_pins_adds_up(tmp_path: Path):
     [
         ("nom_voltage : 2.0;", "", "INV", "does not say its voltage"),
         ("internal_power", "ignored", "INV", "no tables of internal power"),
-        ("latch (IQ, IQN)", "latch (IQ, IQN)", "LATCH", "LATCH is no flip-flop"),
+        ("latch (IQ, IQN)", "latch_bank (IQ, IQN, 2)", "LATCH", "LATCH is no flip-flop"),
+        ('enable : "G"', 'enable : "!G"', "LATCH", "not open while a pin is high but by '!G'"),
+        ('"latch_posedge"', '"latch_negedge"', "ICG", "ICG is a latch_negedge"),
         ('clocked_on : "C"', 'clocked_on : "!C"', "DFF", "not clocked by a pin's rising edge"),
         ('values ("0.0, 1.0")', 'values ("0.0")', "DFF", "has 1 values, not 2 times 1"),
         ('"10pW"', '"ten"', "INV", "no unit that is known"),
