@@ -48,6 +48,24 @@ PARTS = {
             configurations=_SIZES,
             folder="aau",
         ),
+        Unit(
+            name="blocksum",
+            does="sums of the lanes' numbers in fixed point, at a common exponent",
+            hardware="ahasd.rtl.aau.block_sum_unit:BlockSumUnit",
+            golden="ahasd.rtl.aau.sums_pins:BlockSumGolden",
+            domains=("pim",),
+            configurations=_SIZES,
+            folder="aau",
+        ),
+        Unit(
+            name="rowstate",
+            does="the sums of a row, into which those of beats and parts are merged",
+            hardware="ahasd.rtl.aau.row_state_unit:RowStateUnit",
+            golden="ahasd.rtl.aau.sums_pins:RowStateGolden",
+            domains=("pim",),
+            configurations=_SIZES,
+            folder="aau",
+        ),
     )
 }
 """Parts of the AAU."""

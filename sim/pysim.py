@@ -34,7 +34,7 @@ class PysimEngine:
         self._outputs: dict[str, Value] = {}
         for path, member, value in component.signature.flatten(component):
             group = self._inputs if member.flow.name == "In" else self._outputs
-            group["__".join(map(str, path))] = Value.cast(value)
+            group["__".join(map(str, path))] = Value.cast(value).as_unsigned()  # as on wires
         self._pins: Pins = dict.fromkeys(self._inputs, 0)
         self._clocks = (1 << len(unit.domains)) - 1
         self._reset = self._clocks

@@ -9,8 +9,8 @@ from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.integers import ints
 from ahasd.rtl.aau.primitives.load.golden import Real
 from ahasd.rtl.aau.reals import constant, real_width, zero
-from ahasd.rtl.aau.reduction import whole
 from ahasd.rtl.aau.scalar import PROGRAMS, Code, Number, Source, Target
+from ahasd.rtl.aau.sums import whole
 
 EXPONENT_LIMIT = 200
 """Largest exponent of a constant that a program makes, so that no product leaves the exponents."""

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bit-exact model of a row's state: what one pass keeps of a row, and how parts of one are merged.
-
-Sums are relative to a reference that only rises: the largest element so far, or the largest
-exponent. When it rises, sums are shifted. What falls out is less than one unit of the last place.
-"""
+"""Bit-exact model of a row's state: what one pass keeps of it, and how parts are merged."""
 
 from dataclasses import replace
 
@@ -17,10 +13,8 @@ from ahasd.rtl.aau.primitives.integers import Ints
 from ahasd.rtl.aau.primitives.load.golden import Real
 from ahasd.rtl.aau.reals import product, real_width, scaled
 from ahasd.rtl.aau.schedule import REDUCE
+from ahasd.rtl.aau.sums import Sums, joined, no_sums, rebase, term, whole, wrap
 from ahasd.rtl.aau.top import Place, merge_places, places_of_beats
-
-SHIFT_MAX = 63
-"""More than any sum has bits below what is above 0."""
 
 
 def order(codes: Ints, form: Format) -> Ints:
@@ -35,39 +29,24 @@ def order(codes: Ints, form: Format) -> Ints:
 
 def empty(params: AauParams) -> State:
     """Return the state of no element."""
-    lowest = -(1 << (params.reference_width - 1))
     key = -(1 << (KEY_WIDTH - 1))
     return State(
-        reference=lowest, a=0, b=0, count=0, key=key, index=0, seen=0, nan=0, positive=0, negative=0
+        **no_sums(params)._asdict(),
+        count=0,
+        key=key,
+        index=0,
+        seen=0,
+        nan=0,
+        positive=0,
+        negative=0,
     )
-
-
-def whole(reference: int, op: int, params: AauParams) -> int:
-    """Return what sums are relative to: of powers the whole number not below the reference."""
-    if op not in POWERS:
-        return reference
-    behind = params.numerics.fraction_width
-    return (reference + (1 << behind) - 1) >> behind
-
-
-def rebase(a: int, b: int, rise: int, op: int) -> tuple[int, int]:
-    """Return sums relative to a reference that is higher by `rise`."""
-    d = min(rise, SHIFT_MAX)
-    if op in POWERS:
-        moved = a * d if op == Op.STATISTICS else 0
-        return a >> d, (b + moved) >> d
-    return a >> d, b >> min(2 * d, SHIFT_MAX)
 
 
 def merge(first: State, second: State, op: int, params: AauParams) -> State:
     """Return the state of two parts of a row, of which the first comes first among equals."""
-    high, low = (first, second) if first.reference >= second.reference else (second, first)
-    rise = whole(high.reference, op, params) - whole(low.reference, op, params)
-    a, b = rebase(low.a, low.b, rise, op)
+    sums = joined(_sums(first), _sums(second), op, params)
     merged = State(
-        reference=high.reference,
-        a=wrap(high.a + a, params.a_width),
-        b=(high.b + b) & ((1 << params.b_width) - 1),
+        **sums._asdict(),
         count=(first.count + second.count) & ((1 << params.count_width) - 1),
         key=0,
         index=0,
@@ -79,6 +58,10 @@ def merge(first: State, second: State, op: int, params: AauParams) -> State:
     return with_places(
         merged, merge_places(places(first), places(second), params.entries(op)), params
     )
+
+
+def _sums(state: State) -> Sums:
+    return Sums(state.reference, state.a, state.b)
 
 
 def places(state: State) -> tuple[Place, ...]:
@@ -101,12 +84,6 @@ def outgoing(state: State, op: int, params: AauParams) -> list[State]:
         replace(state, places=()),
         *(replace(with_places(state, found[i : i + 1], params), count=0) for i in rest),
     ]
-
-
-def wrap(value: int, width: int) -> int:
-    """Return the low bits of a value as a signed number."""
-    value &= (1 << width) - 1
-    return value - (1 << width) if value >> (width - 1) else value
 
 
 def reduce(
@@ -152,8 +129,8 @@ def reduce(
     def by_beat(values: Ints, fill: int) -> Ints:
         return np.concatenate([values, np.full(missing, fill, dtype=np.int64)]).reshape(-1, lanes)
 
-    width, behind = real_width(numerics), params.sum_fraction_width
-    lowest = -(1 << (params.reference_width - 1))
+    width = real_width(numerics)
+    lowest = no_sums(params).reference
     if op in POWERS:
         height = by_beat(np.where(sound, scaled(product(elements, factor, width), numerics), 0), 0)
         kept = by_beat(sound.astype(np.int64), 0)
@@ -167,20 +144,18 @@ def reduce(
         level = (reference + (1 << point) - 1) >> point
         depth = np.where(kept == 1, (level[:, None] << point) - height, 0)
         power = exp2(depth, numerics)
-        shift = np.minimum(power.shift, SHIFT_MAX)
         mantissa = power.mantissa << (width - numerics.mantissa_width)
         low = depth & ((1 << params.depth_factor_width) - 1)
-        first = (mantissa << (behind - width + 1)) >> shift
-        second = ((mantissa * low) << (behind - width + 1 - point)) >> shift
+        first = term(mantissa, width - 1, power.shift, params)
+        second = term(mantissa * low, width - 1 + point, power.shift, params)
     else:
         level = reference
-        down = np.minimum(reference[:, None] - height, SHIFT_MAX)
+        down = reference[:, None] - height
         mantissa = by_beat(elements.mantissa, 0)
         sign = by_beat(elements.sign, 0)
-        first = (mantissa << (behind - width + 1)) >> down
+        first = term(mantissa, width - 1, down, params)
         first = np.where(sign == 1, -first, first)
-        square = mantissa * mantissa
-        second = (square >> (2 * (width - 1) - behind)) >> np.minimum(2 * down, SHIFT_MAX)
+        second = term(mantissa * mantissa, 2 * (width - 1), 2 * down, params)
     summed = REDUCE[Op(op)]
     firsts = np.where(kept == 1, first, 0).sum(axis=1) * (summed.firsts is not None)
     seconds = np.where(kept == 1, second, 0).sum(axis=1) * (summed.seconds is not None)

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a row in Amaranth: the largest of all lanes, their sums, and the merge of states."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ahasd.rtl.aau.block_sum_unit import SumUnit
 from ahasd.rtl.aau.encodings import KEY_WIDTH, Packed, State
 from ahasd.rtl.aau.max_unit import MaxUnit
 from ahasd.rtl.aau.params import AauParams
-from ahasd.rtl.aau.primitives.pipeline import Registers, let, widen
-from ahasd.rtl.aau.reduction import SHIFT_MAX
+from ahasd.rtl.aau.primitives.pipeline import Registers
+from ahasd.rtl.aau.row_state_unit import RowStateUnit, level
 from ahasd.rtl.aau.schedule import REDUCE, Op
+from ahasd.rtl.aau.sums import no_sums
 from ahasd.rtl.aau.term_unit import term_width
 from ahasd.rtl.aau.top_unit import TopUnit
-from ahasd.rtl.lib.tree import sum_tree
 
+SUMS = ("reference", "a", "b")
 PLACE = ("key", "index", "seen")
-"""Fields of a state that tell of the largest element."""
+KEPT = ("count", "nan", "positive", "negative")
+"""Fields of a state by what keeps them: the sums, the largest element, and what is counted."""
 
 
 def packed_layout(kind: type[Packed], params: AauParams) -> data.StructLayout:
@@ -157,30 +160,16 @@ class ReductionUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
         m = Module()
-        self._kept = Signal(self._kept_layout(), name="kept")
+        members = packed_layout(State, self.params).members
+        layout = data.StructLayout({name: members[name] for name in KEPT})
+        self._kept = Signal(layout, name="kept")
+        m.submodules.row_state = self._row_state = RowStateUnit(self.params)
         self._largest(m)
         self._sums(m)
-        m.d.comb += [self.state[name].eq(self._kept[name]) for name, _ in self._kept_layout()]
+        m.d.comb += [self.state[name].eq(self._kept[name]) for name in KEPT]
+        m.d.comb += [self.state[name].eq(self._row_state.sums[name]) for name in SUMS]
         m.d.comb += [self.state[name].eq(self._head[name]) for name in PLACE]
         return m
-
-    def _kept_layout(self) -> data.StructLayout:
-        """Return the shape of a state without its largest element."""
-        members = packed_layout(State, self.params).members
-        return data.StructLayout({key: of for key, of in members.items() if key not in PLACE})
-
-    def _flipped(self, value: Value) -> Value:
-        """Return a value with its highest bit flipped, so that signed ones add up as unsigned."""
-        return Cat(value[:-1], ~value[-1])
-
-    def _level(self, m: Module, reference: Value, name: str) -> Value:
-        """Return what sums relative to a reference really are relative to."""
-        behind = self.params.numerics.fraction_width
-        width = self.params.reference_width
-        up = widen(reference[:behind].any(), width - behind + 1)
-        above = widen(reference[behind:].as_signed(), width - behind + 1).as_unsigned() + up
-        above = widen(above[: width - behind + 1].as_signed(), width)
-        return let(m, Mux(self.powers, above, reference).as_signed(), name)
 
     def _largest(self, m: Module) -> None:
         """Build the comparison of keys, and what is noted of elements."""
@@ -232,10 +221,10 @@ class ReductionUnit(wiring.Component):
 
     def _sums(self, m: Module) -> None:
         """Build the reference, the sums of a beat, and their merge into the state."""
-        params, state = self.params, self._kept
+        params, row_state = self.params, self._row_state
         registers = Registers(m, self.enable)
         width = params.reference_width
-        lowest = -(1 << (width - 1))
+        lowest = no_sums(params).reference
 
         heights: list[Value] = []
         for lane in range(params.lanes):
@@ -256,31 +245,29 @@ class ReductionUnit(wiring.Component):
             m.d.pim += peak.eq(self.imported.reference)
         with m.If(self.clear):
             m.d.pim += peak.eq(lowest)
-        m.d.comb += self.level.eq(self._level(m, peak, "peak_level"))
+        m.d.comb += self.level.eq(level(m, peak, self.powers, params, "peak_level"))
 
         peaks: list[Value] = [peak]
         for i in range(_waits(Op.STATISTICS)):
             peaks.append(registers.hold(peaks[-1], name=f"peak_{i}"))
         m.d.comb += self.late_level.eq(peaks[1])
-        total = sum_tree([self._flipped(self.term[lane]) for lane in range(params.lanes)])
-        total = registers.hold(self._flipped(total), name="total").as_signed()
-        before = registers.hold(total, name="before")
-
-        # Of the state and what is new the one with the lower reference is shifted.
-        layout = data.StructLayout(
-            {"reference": signed(width), "a": signed(params.a_width), "b": params.b_width}
-        )
-        new, old, high, low = (Signal(layout, name=name) for name in ("new", "old", "high", "low"))
+        m.submodules.sum = beat = SumUnit(params)
+        before = registers.hold(beat.total, name="before")
+        m.d.comb += [
+            beat.enable.eq(self.enable),
+            beat.term.eq(self.term),
+            row_state.clear.eq(self.clear),
+            row_state.merge.eq(self.take | (self.enable & self.sum)),
+            row_state.powers.eq(self.powers),
+            row_state.weighted.eq(self.powers & self.seconds),
+        ]
+        new = row_state.given
         with m.If(self.take):
-            m.d.comb += [
-                new.reference.eq(self.imported.reference),
-                new.a.eq(self.imported.a),
-                new.b.eq(self.imported.b),
-            ]
+            m.d.comb += [new[name].eq(self.imported[name]) for name in SUMS]
         with m.Else():
             m.d.comb += [
-                new.a.eq(Mux(self.seconds, before, total)),
-                new.b.eq(total & self.seconds.replicate(params.b_width)),
+                new.a.eq(Mux(self.seconds, before, beat.total)),
+                new.b.eq(beat.total & self.seconds.replicate(params.b_width)),
             ]
             with m.If(self.moments):
                 m.d.comb += new.reference.eq(peaks[_waits(Op.SUM)])
@@ -290,46 +277,3 @@ class ReductionUnit(wiring.Component):
                 m.d.comb += new.reference.eq(peaks[_waits(Op.SOFTMAX)])
             with m.If(~self.firsts):
                 m.d.comb += new.a.eq(0)
-        m.d.comb += [
-            old.reference.eq(state.reference),
-            old.a.eq(state.a),
-            old.b.eq(state.b),
-        ]
-        swap = Signal()
-        m.d.comb += [
-            swap.eq(old.reference > new.reference),
-            high.eq(Mux(swap, old.as_value(), new.as_value())),
-            low.eq(Mux(swap, new.as_value(), old.as_value())),
-        ]
-        rise = Signal(width + 1)
-        m.d.comb += rise.eq(
-            self._level(m, high.reference, "high_level")
-            - self._level(m, low.reference, "low_level")
-        )
-        down, twice = Signal(6), Signal(6)
-        m.d.comb += [
-            down.eq(Mux(rise[6:].any(), SHIFT_MAX, rise[:6])),
-            twice.eq(Mux(rise[5:].any(), SHIFT_MAX, Cat(Const(0, 1), rise[:5]))),
-        ]
-        wide = max(params.a_width + 6, params.b_width) + 1
-        lifted = Signal(signed(wide))
-        a, b = (
-            Signal(signed(params.a_width), name="low_a"),
-            Signal(params.b_width, name="low_b"),
-        )
-        with m.If(self.powers & self.seconds):
-            m.d.comb += lifted.eq(low.b + low.a * down)
-        with m.Else():
-            m.d.comb += lifted.eq(low.b)
-        m.d.comb += [
-            a.eq(low.a >> down),
-            b.eq((lifted >> Mux(self.powers, down, twice))[: params.b_width]),
-        ]
-        with m.If(self.take | (self.enable & self.sum)):
-            m.d.pim += [
-                state.reference.eq(high.reference),
-                state.a.eq(high.a + a),
-                state.b.eq(high.b + b),
-            ]
-        with m.If(self.clear):
-            m.d.pim += [state.reference.eq(lowest), state.a.eq(0), state.b.eq(0)]

@@ -9,7 +9,7 @@ from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.layouts import power_layout, real_layout
 from ahasd.rtl.aau.primitives.pipeline import Registers, let, shift_right
 from ahasd.rtl.aau.reals import real_width
-from ahasd.rtl.aau.reduction import SHIFT_MAX
+from ahasd.rtl.aau.sums import SHIFT_MAX
 
 
 def depth_exponent(params: AauParams) -> int:

@@ -9,6 +9,10 @@ from typing import Any
 from ahasd.rtl.aau.encodings import KEY_WIDTH, Op
 from ahasd.rtl.aau.largest import packed
 from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
+from ahasd.rtl.aau.reals import real_width
+from ahasd.rtl.aau.sums import Sums
+from ahasd.rtl.aau.sums_pins import packed as packed_sums
 from ahasd.rtl.aau.top import Place, before
 
 Stimulus = Generator[dict[str, int], dict[str, int], None]
@@ -103,6 +107,55 @@ def lists(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
                 yield {**still, "rotate": 1}
 
 
+def some_product(rng: Random, level: int, params: AauParams) -> int:
+    """Return a product below 4 times `2**level`: exact, of any sign, also not normalised."""
+    width = 2 * real_width(params.numerics)
+    up = rng.randrange(params.depth_factor_width - params.numerics.fraction_width)
+    down = rng.choice((-up, 0, rng.randrange(8), rng.randrange(70), rng.randrange(200)))
+    size = width - max(0, -down)
+    mantissa = rng.choice((0, (1 << size) - 1, rng.getrandbits(size)))
+    exponent = (level - down) & ((1 << EXPONENT_WIDTH) - 1)
+    flags = rng.getrandbits(1)
+    return mantissa | (exponent | flags << EXPONENT_WIDTH) << width
+
+
+def block_sums(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
+    """Drive beats of products, and of powers, whose sums are relative to 1."""
+    lanes = params.lanes
+    size = widths["product"] // lanes
+    for _ in range(4000):
+        of_power = rng.getrandbits(1)
+        level = 0 if of_power else rng.randrange(-300, 300)
+        products = (some_product(rng, level, params) for _ in range(lanes))
+        yield {
+            "enable": int(rng.random() < 0.8),
+            "active": rng.choice(((1 << lanes) - 1, rng.getrandbits(lanes))),
+            "product": sum(each << size * lane for lane, each in enumerate(products)),
+            "power": rng.getrandbits(widths["power"]),
+            "of_power": of_power,
+            "level": level & ((1 << widths["level"]) - 1),
+        }
+
+
+def states(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
+    """Drive merges with sums of any reference, the next ones near the last."""
+    low, high = -(1 << (params.reference_width - 1)), (1 << (params.reference_width - 1)) - 1
+    unit = 1 << params.numerics.fraction_width
+    for _ in range(250):
+        kind = rng.choice(((0, 0), (1, 0), (1, 1)))
+        pins = {**dict(zip(("powers", "weighted"), kind, strict=True)), "given": 0, "merge": 0}
+        yield {**pins, "clear": 1}
+        reference = rng.randrange(low, high)
+        step = rng.choice((3, 40, 3 * unit, 40 * unit))
+        for _ in range(rng.randrange(30)):
+            reference = max(low, min(high, reference + rng.randrange(-step, step + 1)))
+            size = rng.randrange(params.b_width)
+            a = rng.getrandbits(size) * (1 if pins["powers"] else rng.choice((1, -1)))
+            given = Sums(reference, a, rng.getrandbits(rng.randrange(params.b_width)))
+            merge = int(rng.random() < 0.8)
+            yield {**pins, "clear": 0, "merge": merge, "given": packed_sums(given, params)}
+
+
 def stimulus(part: str, rng: Random, widths: Widths, params: Any) -> Stimulus:
     """Return what a part is driven with.
 
@@ -121,5 +174,7 @@ def stimulus(part: str, rng: Random, widths: Widths, params: Any) -> Stimulus:
         "sigmoid": lambda: sigmoids(rng, widths),
         "maxtree": lambda: beats(rng, widths, params),
         "topk": lambda: lists(rng, widths, params),
+        "blocksum": lambda: block_sums(rng, widths, params),
+        "rowstate": lambda: states(rng, widths, params),
     }
     return special.get(part, lambda: numbers(rng, widths))()

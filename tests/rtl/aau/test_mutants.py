@@ -86,8 +86,8 @@ MUTANTS = {
     ),
     "the first sum is the second": (
         "reduction_unit",
-        "new.a.eq(Mux(self.seconds, before, total))",
-        "new.a.eq(total)",
+        "new.a.eq(Mux(self.seconds, before, beat.total))",
+        "new.a.eq(beat.total)",
     ),
     # sigmoids
     "a sigmoid is not mirrored": ("gate_unit", "value = Mux(below,", "value = Mux(below & 0,"),
@@ -102,9 +102,9 @@ MUTANTS = {
         "total[:width]",
     ),
     # the state of a row
-    "sums are not rebased": ("reduction_unit", "a.eq(low.a >> down)", "a.eq(low.a)"),
+    "sums are not rebased": ("row_state_unit", "a.eq(low.a >> down)", "a.eq(low.a)"),
     "the second sum forgets what the first one moved": (
-        "reduction_unit",
+        "row_state_unit",
         "lifted.eq(low.b + low.a * down)",
         "lifted.eq(low.b)",
     ),
@@ -120,7 +120,7 @@ MUTANTS = {
         "with m.If(0):",
     ),
     "the level is rounded down": (
-        "reduction_unit",
+        "row_state_unit",
         "reference[:behind].any()",
         "(reference[:behind].any() & 0)",
     ),

@@ -41,12 +41,17 @@ def test_the_source_equals_golden(part):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("part", ["maxtree", "topk"])
+@pytest.mark.parametrize("part", ["maxtree", "topk", "blocksum", "rowstate"])
 @pytest.mark.parametrize("params", [AauParams(lanes=8, top_k=5), AauParams(lanes=1, top_k=1)])
 def test_lists_of_other_lengths_equal_golden(part, params):
     compare(PARTS[part], params, 1000)
 
 
+TERM, BLOCK, ROW = (
+    ("blocksum", "term_unit"),
+    ("blocksum", "block_sum_unit"),
+    ("rowstate", "row_state_unit"),
+)
 MUTANTS = {
     "the last of equals is the largest": ("maxtree", "max_unit", "key_2 > key", "key_2 >= key"),
     "what has won is left": ("maxtree", "max_unit", "sound & ~winner", "sound"),
@@ -57,6 +62,18 @@ MUTANTS = {
     "a cleared list has a head": ("topk", "top_unit", "entry.seen.eq(0)", "entry.seen.eq(1)"),
     "a rotation drops the head": ("topk", "top_unit", "moves = self.rotate | (", "moves = (0) | ("),
     "without head nothing comes in": ("topk", "top_unit", "(~head.seen | first)", "first"),
+    "what is no number is added": (*TERM, "term & self.active", "term | self.active"),
+    "signs do not count": (*TERM, "self.product.sign & ~", "0 & ~"),
+    "far below is near": (*TERM, "| right[near:].any().replicate(near)", ""),
+    "terms are cut down, not to 0": (*TERM, "Mux(below, -", "Mux(below, ~"),
+    "signed terms add up as they are": (*BLOCK, "(_flipped(total)", "(total"),
+    "a sum waits for nobody": (*BLOCK, "sum_unit.enable.eq(self", "sum_unit.enable.eq(1 | self"),
+    "the higher sums are shifted": (*ROW, "old.reference >", "old.reference <"),
+    "the level is rounded down": (*ROW, "reference[:behind].any()", "Const(0, 1)"),
+    "a high rise is a low one": (*ROW, "rise[6:].any()", "0"),
+    "squares are shifted as their roots": (*ROW, "down, twice)", "down, down)"),
+    "what the first sum moved is lost": (*ROW, "low.a * down", "0"),
+    "a cleared state is near": (*ROW, "eq(no_sums(params).reference)", "eq(0)"),
 }  # fmt: skip
 
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden models behind their pins of what sums up a row, edge by edge."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+from ahasd.rtl.aau.encodings import Op
+from ahasd.rtl.aau.params import AauParams
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
+from ahasd.rtl.aau.reals import real_width
+from ahasd.rtl.aau.sums import Sums, joined, no_sums, term, wrap
+
+Pins = Mapping[str, int]
+
+
+def packed(sums: Sums, params: AauParams) -> int:
+    """Return sums as they are on the wires."""
+    low = sums.reference & ((1 << params.reference_width) - 1)
+    middle = sums.a & ((1 << params.a_width) - 1)
+    return low | (middle | sums.b << params.a_width) << params.reference_width
+
+
+def unpacked(pin: int, params: AauParams) -> Sums:
+    """Return the sums on the wires."""
+    behind = pin >> params.reference_width
+    return Sums(
+        wrap(pin, params.reference_width), wrap(behind, params.a_width), behind >> params.a_width
+    )
+
+
+class BlockSumGolden:
+    """The sum of a beat's terms."""
+
+    latency = 2
+    interval = 1
+
+    def __init__(self, params: AauParams) -> None:
+        self.params = params
+        self._line: deque[int] = deque()
+
+    def step(self, pins: Pins, clocks: int = 1) -> dict[str, int]:
+        """Take an edge; return the outputs just before it, none before a sum is there."""
+        full = len(self._line) == self.latency
+        params = self.params
+        width = params.numerics.term_width + 2 + params.lanes.bit_length() - 1
+        outputs = {"total": self._line[0] & ((1 << width) - 1)} if full else {}
+        if clocks and pins["enable"]:
+            if full:
+                self._line.popleft()
+            self._line.append(sum(self._terms(pins)))
+        return outputs
+
+    def _terms(self, pins: Pins) -> Iterator[int]:
+        """Yield the terms of lanes with a number."""
+        params, numerics = self.params, self.params.numerics
+        width = 2 * real_width(numerics)
+        product_size = width + EXPONENT_WIDTH + 3  # with sign, infinite and nan
+        power_size = numerics.mantissa_width + numerics.integer_width
+        level = wrap(pins["level"], params.reference_width + 1)
+        for lane in range(params.lanes):
+            if not pins["active"] >> lane & 1:
+                continue
+            if pins["of_power"]:
+                power = pins["power"] >> power_size * lane & ((1 << power_size) - 1)
+                mantissa = power & ((1 << numerics.mantissa_width) - 1)
+                down = level + (power >> numerics.mantissa_width)
+                yield int(term(mantissa, numerics.mantissa_width - 1, down, params))
+            else:
+                product = pins["product"] >> product_size * lane
+                mantissa = product & ((1 << width) - 1)
+                down = level - wrap(product >> width, EXPONENT_WIDTH)
+                below = product >> (width + EXPONENT_WIDTH) & 1
+                yield int(term(mantissa, width - 2, down, params)) * (-1) ** below
+
+
+class RowStateGolden:
+    """The sums of a row, into which others are merged."""
+
+    latency = 1
+    interval = 1
+
+    def __init__(self, params: AauParams) -> None:
+        self.params = params
+        self._sums = Sums(0, 0, 0)
+
+    def step(self, pins: Pins, clocks: int = 1) -> dict[str, int]:
+        """Take an edge; return the outputs just before it."""
+        outputs = {"sums": packed(self._sums, self.params)}
+        if clocks and pins["merge"]:
+            op = Op.LAYERNORM
+            if pins["powers"]:
+                op = Op.STATISTICS if pins["weighted"] else Op.SOFTMAX
+            given = unpacked(pins["given"], self.params)
+            self._sums = joined(self._sums, given, op, self.params)
+        if clocks and pins["clear"]:
+            self._sums = no_sums(self.params)
+        return outputs
