@@ -22,10 +22,8 @@ from ahasd.rtl.aau.term_unit import TermUnit, depth_exponent, reference_width, t
 
 FLOATING = (Format.FP16, Format.BF16)
 STORED = (Format.FP16, Format.BF16, Format.INT8)
-B_KEPT, C_KEPT = 3, 5
+B_KEPT, C_KEPT = 2, 3
 """Beats whose operands are kept; the schedule reads none that is older."""
-PARTNER_NEWER = 1
-"""Beats taken after the one whose partner is read; x itself is read before the next is taken."""
 
 
 def control_layout() -> data.StructLayout:
@@ -34,6 +32,7 @@ def control_layout() -> data.StructLayout:
         {
             "shift": 1,
             "partner": 1,
+            "read": 1,
             "operand": range(B_KEPT + C_KEPT),
             "p": P,
             "q": Q,
@@ -176,7 +175,6 @@ class LaneUnit(wiring.Component):
         numerics, control = self.params.numerics, self.control
         width = real_width(numerics)
         x = self._line(m, self.x, 1, "x")[0]
-        partner = self._line(m, x[16:], PARTNER_NEWER, "partner")[-1]
         operands = [
             *self._line(m, self.operand_b, B_KEPT, "b"),
             *self._line(m, self.operand_c, C_KEPT, "c"),
@@ -192,9 +190,9 @@ class LaneUnit(wiring.Component):
         m.d.comb += [
             self.newest.eq(x),
             load_x.enable.eq(self.enable),
-            load_x.code.eq(Cat(Mux(control.partner, partner, x[:16]), x[16:])),
+            load_x.code.eq(Cat(Mux(control.partner, x[16:], x[:16]), x[16:])),
             load_x.form.eq(Mux(control.partner, operand_format, control.x_format)),
-            load_operand.enable.eq(self.enable),
+            load_operand.enable.eq(self.enable & control.read),
             load_operand.code.eq(code),
             load_operand.form.eq(operand_format),
         ]
@@ -251,8 +249,8 @@ class LaneUnit(wiring.Component):
         with m.Switch(control.s):
             with m.Case(S.C):
                 m.d.comb += steps.addend.eq(operand)
-            with m.Case(S.RESULT):
-                m.d.comb += steps.addend.eq(steps.result)
+            with m.Case(S.BEFORE):
+                m.d.comb += steps.addend.eq(steps.shortened)
             with m.Default():
                 m.d.comb += steps.addend.eq(self.constants.addend)
 
@@ -298,10 +296,12 @@ class LaneUnit(wiring.Component):
         result, powers = self._multiply_add.result, self._powers
         below = let(m, (control.out == Stored.POSITIVE) & result.sign & ~result.nan, "cut_to_0")
         with m.If(control.out == Stored.POWER):
-            missing = Const(0, width - numerics.mantissa_width)
+            # A mantissa of a power is 1 with nothing behind it, or in [1/2, 1).
+            power, missing = powers.power.mantissa, Const(0, width + 1 - numerics.mantissa_width)
+            exponent = self.constants.power_shift - powers.power.shift - ~power[-1]
             m.d.comb += [
-                store.number.mantissa.eq(Cat(missing, powers.power.mantissa)),
-                store.number.exponent.eq(self.constants.power_shift - powers.power.shift),
+                store.number.mantissa.eq(Cat(missing, power[:-2], Const(1, 1))),
+                store.number.exponent.eq(exponent),
                 store.number.nan.eq(powers.power_nan | control.poison),
             ]
         with m.Else():

@@ -7,24 +7,23 @@ from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
 from ahasd.rtl.aau.primitives.layouts import real_layout
-from ahasd.rtl.aau.primitives.pipeline import Registers, product
+from ahasd.rtl.aau.primitives.pipeline import Registers
 from ahasd.rtl.aau.real_logic import (
     added,
     lowest,
     ordered,
-    ordered_layout,
     rounded,
     settled,
     total_layout,
 )
-from ahasd.rtl.aau.reals import LOWEST
+from ahasd.rtl.aau.reals import GUARD_WIDTH, LOWEST
 
 
 class MultiplyAddUnit(wiring.Component):
     """Take `p*q + addend` each cycle, the product and the sum rounded to odd.
 
-    The product stands two enabled edges after the factors; the addend stands with it. The result
-    stands three later.
+    The product stands an enabled edge after the factors; the addend stands with it. The result
+    stands two later.
 
     Members
     -------
@@ -37,6 +36,8 @@ class MultiplyAddUnit(wiring.Component):
         What is added.
     product : struct of `real_layout`, out
         The exact product; not normalised.
+    shortened : struct of `real_layout`, out
+        The product before this one, rounded to odd, if 0 was added to it: what will be its result.
     result : struct of `real_layout`, out
         The sum.
     """
@@ -46,6 +47,7 @@ class MultiplyAddUnit(wiring.Component):
     q: data.View
     addend: data.View
     product: data.View
+    shortened: data.View
     result: data.View
 
     def __init__(self, width: int) -> None:
@@ -58,6 +60,7 @@ class MultiplyAddUnit(wiring.Component):
                 "q": In(layout),
                 "addend": In(layout),
                 "product": Out(real_layout(2 * width)),
+                "shortened": Out(layout),
                 "result": Out(layout),
             }
         )
@@ -85,14 +88,21 @@ class MultiplyAddUnit(wiring.Component):
         ]
         m.d.comb += self.product.eq(
             Cat(
-                product(registers, p.mantissa, q.mantissa),
-                registers.hold(early.as_value(), 2, "beside"),
+                registers.hold(p.mantissa * q.mantissa, name="product"),
+                registers.hold(early.as_value(), name="beside"),
             )
         )
         addends = ordered(m, rounded(m, self.product, width, "short"), self.addend, width)
-        held = data.View(ordered_layout(width), registers.hold(addends.as_value(), name="addends"))
-        total = added(m, held, width)
+        total = added(m, addends, width)
         total = data.View(total_layout(width), registers.hold(total.as_value(), name="total"))
+        mantissa = total.mantissa[GUARD_WIDTH:-1]
+        m.d.comb += [
+            self.shortened.mantissa.eq(mantissa),
+            self.shortened.exponent.eq(total.exponent),
+            self.shortened.sign.eq(total.sign & (mantissa[-1] | total.infinite)),
+            self.shortened.infinite.eq(total.infinite),
+            self.shortened.nan.eq(total.nan),
+        ]
         m.d.comb += self.result.eq(
             registers.hold(settled(m, total, width, "settled").as_value(), name="result")
         )

@@ -81,8 +81,6 @@ class ReductionUnit(wiring.Component):
         What goes into the sums.
     level : signed, out
         What the last beat's sums are relative to.
-    late_level : signed, out
-        The same, a cycle later.
     state : struct, out
         The row so far.
     """
@@ -115,7 +113,6 @@ class ReductionUnit(wiring.Component):
     key: data.View
     height: data.View
     term: data.View
-    late_level: Signal
     state: data.View
 
     def __init__(self, params: AauParams) -> None:
@@ -152,7 +149,6 @@ class ReductionUnit(wiring.Component):
                 "height_valid": In(lanes),
                 "term": In(data.ArrayLayout(signed(term_width(params)), lanes)),
                 "level": Out(signed(params.reference_width)),
-                "late_level": Out(signed(params.reference_width)),
                 "state": Out(state),
             }
         )
@@ -250,7 +246,6 @@ class ReductionUnit(wiring.Component):
         peaks: list[Value] = [peak]
         for i in range(_waits(Op.STATISTICS)):
             peaks.append(registers.hold(peaks[-1], name=f"peak_{i}"))
-        m.d.comb += self.late_level.eq(peaks[1])
         m.submodules.sum = beat = SumUnit(params)
         before = registers.hold(beat.total, name="before")
         m.d.comb += [

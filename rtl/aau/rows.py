@@ -169,7 +169,7 @@ class Rows:
             if number == do.scaled:
                 height = scaled(product(p, q, width), numerics)
                 sigmoids = unit_fraction(sigmoid(height, numerics), numerics)
-            s = result if step.s is S.RESULT else addends[step.s]
+            s = result if step.s is S.BEFORE else addends[step.s]
             result = multiply_add(p, q, s, width)
         if do.out is Out.POWER:
             depth = np.clip(constants.limit - height, 0, (1 << numerics.depth_width) - 1)

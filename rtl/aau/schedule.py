@@ -3,11 +3,12 @@
 
 A beat is taken in cycle 0 of its own; one more follows every `interval` cycles. In between, the
 lane's one multiplier and adder serve several steps of each beat. A step in cycle `at` has its
-factors then, its product and its addend two cycles later, and its result after five. All cycles are
+factors then, its product and its addend a cycle later, and its result after three. All cycles are
 those in which the unit moves: a stall stops all of it.
 """
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -48,7 +49,8 @@ class S(enum.IntEnum):
 
     ZERO = 0
     C = 1
-    RESULT = 2
+    BEFORE = 2
+    """The product of the step a cycle before, to which 0 was added."""
     K2 = 3
     OFFSET = 4
 
@@ -63,12 +65,23 @@ class Step:
         Cycle of the beat in which the factors stand.
     p, q, s
         `p*q + s` is calculated.
+    early
+        For how many cycles c as an addend has been read before it must be; it stands until the next
+        that is read.
     """
 
     at: int
     p: P
     q: Q
     s: S = S.ZERO
+    early: int = 0
+
+    @property
+    def reads(self) -> int | None:
+        """Cycle in which b or c is read; None without one."""
+        if self.q in (Q.B, Q.C):
+            return self.at - OPERAND_CYCLES
+        return self.at + PRODUCT_AFTER - OPERAND_CYCLES - self.early if self.s is S.C else None
 
 
 class Out(enum.IntEnum):
@@ -81,23 +94,23 @@ class Out(enum.IntEnum):
     POWER = 3
 
 
-FIRST = 4
-"""Cycle of the first step: x is read into a register, and takes three more to become a number."""
-X_CYCLES = 3
-"""From reading x to its number; other operands take one."""
-PRODUCT_AFTER = 2
+FIRST = 2
+"""Cycle of the first step: x is read into a register, and takes one more to become a number."""
+OPERAND_CYCLES = 1
+"""From reading an operand to its number."""
+PRODUCT_AFTER = 1
 """From a step to its product, and to its addend."""
-RESULT_AFTER = 5
+RESULT_AFTER = 3
 """From a step to its result."""
 SCALED_AFTER = PRODUCT_AFTER + 1
 """From a step to its scaled number."""
 DEPTH_AFTER = SCALED_AFTER + 1
 """From a step to what its power is taken of: meanwhile the largest is found."""
-POWER_AFTER = DEPTH_AFTER + 3
+POWER_AFTER = DEPTH_AFTER + 2
 """From a step to its power of two."""
 SIGMOID_AFTER = POWER_AFTER + 8
 """From a step to the cycle in which the sigmoids of all lanes stand: four share a reciprocal."""
-STORE_CYCLES = 2
+STORE_CYCLES = 1
 SUM_AFTER = 2
 """From the cycle in which a term is shifted to the one in which its sum goes into the state."""
 COMPARE_AT = 2
@@ -139,7 +152,19 @@ class Pass:
     def __post_init__(self) -> None:
         used = {step.at % self.interval for step in self.steps}
         assert len(used) == len(self.steps), "steps of different beats never meet"
-        assert all(self.delay(i) <= self.interval for i in range(len(self.steps))), "one is kept"
+        delays = [(step.at, self.delay(i)) for i, step in enumerate(self.steps)]
+        assert self._stand([(at - delay, delay) for at, delay in delays if delay]), "one is kept"
+        operands = [(step.reads, step.early + 1) for step in self.steps if step.reads is not None]
+        assert self._stand(operands), "one operand stands"
+
+    def _stand(self, taken: Sequence[tuple[int, int]]) -> bool:
+        """Tell whether all that one register takes in a cycle stands there for so many cycles."""
+        apart = len({at % self.interval for at, _ in taken}) == len(taken)
+        return apart and all(
+            (other - at - 1) % self.interval + 1 >= lasts
+            for at, lasts in taken
+            for other, _ in taken
+        )
 
     @property
     def summed(self) -> int | None:
@@ -219,8 +244,8 @@ def _gated(q: Q) -> Pass:
     return _elementwise(
         4,
         Step(FIRST, P.X, Q.K0),
-        Step(FIRST + 1, P.X, Q.K1),
-        Step(FIRST + 1 + RESULT_AFTER, P.RESULT, q),
+        Step(FIRST + 3, P.X, q),
+        Step(FIRST + 3 + RESULT_AFTER, P.RESULT, Q.K1),
         Step(FIRST + SIGMOID_AFTER, P.RESULT, Q.SIGMOID),
         scaled=0,
     )
@@ -231,8 +256,8 @@ APPLY: dict[Op, Pass] = {
     Op.LAYERNORM: _elementwise(
         3,
         Step(FIRST, P.X, Q.ONE, S.OFFSET),
-        Step(FIRST + RESULT_AFTER, P.RESULT, Q.B),
-        Step(FIRST + 2 * RESULT_AFTER, P.RESULT, Q.FACTOR, S.C),
+        Step(FIRST + RESULT_AFTER + 1, P.RESULT, Q.B),
+        Step(FIRST + 2 * RESULT_AFTER + 2, P.RESULT, Q.FACTOR, S.C, early=1),
     ),
     Op.RMSNORM: _elementwise(
         2, Step(FIRST, P.X, Q.B), Step(FIRST + RESULT_AFTER, P.RESULT, Q.FACTOR)
@@ -242,7 +267,7 @@ APPLY: dict[Op, Pass] = {
     Op.ROPE: _elementwise(
         2,
         Step(FIRST, P.X, Q.B),
-        Step(FIRST + RESULT_AFTER - PRODUCT_AFTER, P.PARTNER, Q.C, S.RESULT),
+        Step(FIRST + 1, P.PARTNER, Q.C, S.BEFORE),
     ),
     Op.SILU: _gated(Q.ONE),
     Op.SWIGLU: _gated(Q.B),

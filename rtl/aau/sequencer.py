@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import APPLYING, Command, Op
 from ahasd.rtl.aau.gate_unit import SHARE
-from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, PARTNER_NEWER, control_layout
+from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, control_layout
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.power_unit import Base
 from ahasd.rtl.aau.reduction_unit import packed_layout
@@ -20,12 +20,12 @@ from ahasd.rtl.aau.schedule import (
     APPLY,
     COMPARE_AT,
     DEPTH_AFTER,
+    OPERAND_CYCLES,
     POWER_AFTER,
     PRODUCT_AFTER,
     REDUCE,
     RESULT_AFTER,
     SCALED_AFTER,
-    X_CYCLES,
     P,
     Pass,
     Q,
@@ -359,23 +359,15 @@ def _step(
         m.d.comb += control.s.eq(step.s)
     if delay:
         assert step.q is not Q.RESULT, "only a first factor waits"
-        m.d.comb += control.keep.eq(token[do.steps[number - 1].at + RESULT_AFTER])
-    if step.p is P.X:
-        assert do.newer(step.at - X_CYCLES) == 0
+        with m.If(token[do.steps[number - 1].at + RESULT_AFTER]):
+            m.d.comb += control.keep.eq(1)
+    if step.p in (P.X, P.PARTNER):
+        assert do.newer(step.at - OPERAND_CYCLES) == 0
     if step.p is P.PARTNER:
-        assert do.newer(step.at - X_CYCLES) == PARTNER_NEWER
-        m.d.comb += control.partner.eq(token[step.at - X_CYCLES])
-    if step.q in (Q.B, Q.C):
-        _read(m, do, step.at - 1, control, token, first=0 if step.q is Q.B else B_KEPT)
-    if step.s is S.C:
-        _read(m, do, step.at + PRODUCT_AFTER - 1, control, token, first=B_KEPT)
-
-
-def _read(
-    m: Module, do: Pass, at: int, control: data.View, token: list[Signal], *, first: int
-) -> None:
-    """Tell lanes to read b or c, whose line begins with `first`, in a cycle."""
-    newer = do.newer(at)
-    assert newer < (C_KEPT if first else B_KEPT)
-    with m.If(token[at]):
-        m.d.comb += control.operand.eq(first + newer)
+        m.d.comb += control.partner.eq(token[step.at - OPERAND_CYCLES])
+    if step.reads is not None:
+        newer, of_b = do.newer(step.reads), step.q is Q.B
+        assert newer < (B_KEPT if of_b else C_KEPT)
+        assert step.s is S.C or step.q in (Q.B, Q.C)
+        with m.If(token[step.reads]):
+            m.d.comb += [control.read.eq(1), control.operand.eq(newer + (0 if of_b else B_KEPT))]

@@ -304,7 +304,7 @@ class AauUnit(wiring.Component):
                 m.d.comb += addend.eq(_short(m, scalar.offset, width, "made_offset"))
             with m.Default():
                 m.d.comb += addend.exponent.eq(lowest())
-        level = reduction.late_level
+        level = reduction.level
         twice = Cat(Const(0, 1), level).as_signed()
         reference = Signal(signed(reference_width(self.params)))
         with m.If(moments):

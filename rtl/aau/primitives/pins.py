@@ -48,6 +48,8 @@ class PipelineGolden:
 class Exp2Golden(PipelineGolden):
     """See `exp2`."""
 
+    latency = 2
+
     def function(self, pins: Pins) -> dict[str, int]:
         """See `PipelineGolden`."""
         power = exp2(pins["depth"], self.numerics)
@@ -85,7 +87,7 @@ class RsqrtGolden(PipelineGolden):
 class SigmoidGolden(PipelineGolden):
     """See `sigmoid`: a power and a reciprocal, with steps before, between and behind."""
 
-    latency = 9
+    latency = 8
 
     def function(self, pins: Pins) -> dict[str, int]:
         """See `PipelineGolden`."""

@@ -131,17 +131,19 @@ def shift_right(m: Module, value: Value, amount: Value, *, sticky: bool) -> Valu
     return let(m, value, "shifted")
 
 
-def normalised(m: Module, value: Value) -> tuple[Value, Value]:
+def normalised(m: Module, value: Value, fill: Value | None = None) -> tuple[Value, Value]:
     """Return an unsigned value shifted left until its highest bit is set, and by how much.
 
-    Of 0 the value is 0 and the amount means nothing.
+    Of 0 the value is 0 and the amount means nothing. A `fill` of one bit comes in from the right in
+    place of zeros; then 0 is shifted by all but one of its bits.
     """
     width = len(value)
+    right = Const(0, 1) if fill is None else fill
     amount: list[Value] = []
     for i in reversed(range((width - 1).bit_length())):
         step = 1 << i
         value = let(m, value, f"left_{i}")
         empty = let(m, ~value[width - step :].any(), f"empty_{i}")
-        value = Mux(empty, Cat(Const(0, step), value[: width - step]), value)
+        value = Mux(empty, Cat(right.replicate(step), value[: width - step]), value)
         amount.insert(0, empty)
     return let(m, value, "aligned"), Cat(*amount)

@@ -25,6 +25,8 @@ class TableUnit(Primitive):
     ----------
     table
         What it holds.
+    latency
+        3, or 2: a product that is small is taken and added in one cycle.
 
     Members
     -------
@@ -35,12 +37,15 @@ class TableUnit(Primitive):
     """
 
     latency = 3
+    """That of most."""
 
     operand: Signal
     result: Signal
 
-    def __init__(self, table: LinearTable) -> None:
+    def __init__(self, table: LinearTable, latency: int = latency) -> None:
+        assert latency in (2, 3)
         self.table = table
+        self.latency = latency
         operand_width = table.index_width + table.rest_width
         super().__init__({"operand": In(operand_width), "result": Out(table.width)})
 
@@ -54,8 +59,10 @@ class TableUnit(Primitive):
         step = registers.hold(lookup(table.steps, table.step_width, index), name="step")
         rest = registers.hold(self.operand[: table.rest_width], name="rest")
 
-        product = registers.hold(step * rest, name="product")
-        begin = registers.hold(first, name="begin")
+        product, begin = step * rest, first
+        if self.latency == 3:
+            product = registers.hold(product, name="product")
+            begin = registers.hold(begin, name="begin")
 
         # Rounding adds the highest bit that is cut off, as a carry into the one addition.
         part, carry = product[table.rest_width :], product[table.rest_width - 1]

@@ -5,7 +5,7 @@ import pytest
 
 from ahasd.rtl.aau.encodings import Command, Op
 from ahasd.rtl.aau.numerics import CHEAP, DEFAULT
-from ahasd.rtl.aau.schedule import APPLY, REDUCE, command_cycles
+from ahasd.rtl.aau.schedule import APPLY, REDUCE, P, Pass, Q, S, Step, command_cycles
 from ahasd.rtl.configs import UNITS
 from ahasd.sim.registry import make_engine
 
@@ -73,13 +73,13 @@ def test_cycles_worked_by_hand():
     def cycles(op, length=100, **how):
         return command_cycles(op, length, lanes=16, numerics=DEFAULT, **how)
 
-    # An addition: the last beat is taken in cycle 6 and stands as a result 11 later.
-    assert cycles(Op.ADD) == 2 + (6 + 11 + 1)
-    # A softmax: sums are there after 13, the program takes 18, results stand after 13.
-    assert cycles(Op.SOFTMAX) == 2 + (6 + 13 + 1) + 18 + (6 + 13 + 1)
-    assert cycles(Op.SOFTMAX, applies=False) == 2 + (6 + 13 + 1) + 18
-    assert cycles(Op.SOFTMAX, imports=3, reduces=False) == 2 + 3 + 18 + (6 + 13 + 1)
-    assert cycles(Op.SOFTMAX, exports=True) == 2 + (6 + 13 + 1)
+    # An addition: the last beat is taken in cycle 6 and stands as a result 6 later.
+    assert cycles(Op.ADD) == 2 + (6 + 6 + 1)
+    # A softmax: sums are there after 9, the program takes 18, results stand after 8.
+    assert cycles(Op.SOFTMAX) == 2 + (6 + 9 + 1) + 18 + (6 + 8 + 1)
+    assert cycles(Op.SOFTMAX, applies=False) == 2 + (6 + 9 + 1) + 18
+    assert cycles(Op.SOFTMAX, imports=3, reduces=False) == 2 + 3 + 18 + (6 + 8 + 1)
+    assert cycles(Op.SOFTMAX, exports=True) == 2 + (6 + 9 + 1)
     # A beat of statistics takes two cycles, one of a gated activation four; one of a layer
     # normalisation two in its first pass and three in its second.
     assert cycles(Op.STATISTICS, 3200) - cycles(Op.STATISTICS, 1600) == 2 * 100
@@ -97,3 +97,18 @@ def test_no_two_steps_of_a_pass_meet_on_the_multiplier(passes):
         beats = range(60)
         used = [beat * do.interval + step.at for beat in beats for step in do.steps]
         assert len(used) == len(set(used))
+
+
+@pytest.mark.parametrize(
+    ("interval", "steps", "told"),
+    [
+        # The first addend is read in cycle 1, for cycle 3; the second one in cycle 2.
+        (2, (Step(2, P.X, Q.ONE, S.C, early=1), Step(3, P.X, Q.ONE, S.C)), "one operand stands"),
+        # Results of cycles 5 and 9 are kept, so of the beat that follows in cycles 8 and 12; the
+        # second is used in cycle 13.
+        (3, (Step(2, P.X, Q.ONE), Step(6, P.RESULT, Q.B), Step(13, P.RESULT, Q.B)), "one is kept"),
+    ],
+)
+def test_what_is_overwritten_before_it_is_used_makes_no_pass(interval, steps, told):
+    with pytest.raises(AssertionError, match=told):
+        Pass(interval, steps)

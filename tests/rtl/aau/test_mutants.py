@@ -76,13 +76,23 @@ MUTANTS = {
     ),
     "a result is kept too late": (
         "sequencer",
-        "control.keep.eq(token[do.steps[number - 1].at + RESULT_AFTER])",
-        "control.keep.eq(token[do.steps[number - 1].at + RESULT_AFTER + 1])",
+        "with m.If(token[do.steps[number - 1].at + RESULT_AFTER]):",
+        "with m.If(token[do.steps[number - 1].at + RESULT_AFTER + 1]):",
     ),
-    "the partner is the newer beat's": (
+    "the partner is read late": (
+        "sequencer",
+        "control.partner.eq(token[step.at - OPERAND_CYCLES])",
+        "control.partner.eq(token[step.at])",
+    ),
+    "a product before that is 0 keeps its sign": (
+        "multiply_add_unit",
+        "total.sign & (mantissa[-1] | total.infinite)",
+        "total.sign",
+    ),
+    "an operand does not stand": (
         "lane_unit",
-        'self._line(m, x[16:], PARTNER_NEWER, "partner")[-1]',
-        "x[16:]",
+        "load_operand.enable.eq(self.enable & control.read)",
+        "load_operand.enable.eq(self.enable)",
     ),
     "the first sum is the second": (
         "reduction_unit",
@@ -208,8 +218,8 @@ MUTANTS = {
     ),
     "an operand is taken a beat too late": (
         "sequencer",
-        "control.operand.eq(first + newer)",
-        "control.operand.eq(first + min(newer + 1, B_KEPT - 1))",
+        "control.operand.eq(newer +",
+        "control.operand.eq(max(newer - 1, 0) +",
     ),
     "states are merged without their number": (
         "sequencer",

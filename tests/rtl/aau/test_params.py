@@ -7,14 +7,14 @@ from ahasd.rtl.aau.encodings import Command, Op, State, constant_code, constant_
 from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.params import AauParams, Operation
 
-# The schedule has, counted from the edge that takes a beat: an addition's result after 11 cycles;
-# of a softmax the sums after 13 and the results after 13, with a program of 18 in between. A
+# The schedule has, counted from the edge that takes a beat: an addition's result after 6 cycles;
+# of a softmax the sums after 9 and the results after 8, with a program of 18 in between. A
 # command and its summary (or its state) are a cycle each. 1000 elements on 16 lanes are 63 beats.
-SUMS, PROGRAM, RESULTS = 62 + 13 + 1, 18, 62 + 13 + 1
+SUMS, PROGRAM, RESULTS = 62 + 9 + 1, 18, 62 + 8 + 1
 
 
 def test_cycles_of_a_vector_that_does_not_fill_its_last_beat():
-    assert AauParams().cycles(Operation.ADD, 1000) == 2 + 62 + 11 + 1
+    assert AauParams().cycles(Operation.ADD, 1000) == 2 + 62 + 6 + 1
     assert AauParams().cycles(Operation.SOFTMAX, 1000) == 2 + SUMS + PROGRAM + RESULTS
 
 
@@ -33,7 +33,7 @@ def test_every_operation_has_a_time():
 def test_fewer_lanes_take_more_beats_and_the_same_latency():
     fewer = AauParams(lanes=4).cycles(Operation.SOFTMAX, 1024)
     assert fewer - AauParams().cycles(Operation.SOFTMAX, 1024) == 2 * (256 - 64)
-    assert AauParams(lanes=1).cycles(Operation.ADD, 7) == 2 + 6 + 11 + 1
+    assert AauParams(lanes=1).cycles(Operation.ADD, 7) == 2 + 6 + 6 + 1
 
 
 def test_reports_say_where_the_cycles_are_from():

@@ -23,7 +23,7 @@ class Exp2Unit(Primitive):
         Mantissa and shift.
     """
 
-    latency = TableUnit.latency
+    latency = 2
 
     depth: Signal
     power: data.View
@@ -36,7 +36,7 @@ class Exp2Unit(Primitive):
         """Build the module."""
         behind = self.numerics.fraction_width
         m = Module()
-        m.submodules.mantissa = mantissa = TableUnit(table(self.numerics))
+        m.submodules.mantissa = mantissa = TableUnit(table(self.numerics), self.latency)
         shift = self.registers(m).hold(self.depth[behind:], self.latency, "shift")
         m.d.comb += [
             mantissa.enable.eq(self.enable),

@@ -13,7 +13,6 @@ from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format, loadable
 from ahasd.rtl.aau.primitives.layouts import constant_layout, real_layout, scaled_layout
 from ahasd.rtl.aau.primitives.pipeline import (
     Primitive,
-    Registers,
     let,
     normalised,
     product,
@@ -25,8 +24,6 @@ from ahasd.rtl.aau.primitives.rounding import bias, select
 
 class LoadUnit(Primitive):
     """Read an operand each cycle.
-
-    Latency: 1 if all formats are of floating point, else 3.
 
     Parameters
     ----------
@@ -50,6 +47,8 @@ class LoadUnit(Primitive):
         There are no formats.
     """
 
+    latency = 1
+
     code: Signal
     form: Signal
     number: data.View
@@ -59,7 +58,6 @@ class LoadUnit(Primitive):
         self.numerics = numerics
         self.floats = tuple(each for each in formats if each.floating)
         self.integers = tuple(each for each in formats if not each.floating)
-        self.latency = 3 if self.integers else 1
         super().__init__(
             {
                 "code": In(max(each.width for each in formats)),
@@ -72,18 +70,24 @@ class LoadUnit(Primitive):
         """Build the module."""
         m = Module()
         registers = self.registers(m)
-        fields = self._integer(m, registers) if self.integers else self._float(self.code, self.form)
+        if self.integers and self.floats:
+            whole, floating = self._integer(m), self._float()
+            is_float = Value.cast(self.form).matches(*(int(each) for each in self.floats))
+            is_float = let(m, Value.cast(is_float), "is_float")
+            fields = {key: Mux(is_float, value, whole[key]) for key, value in floating.items()}
+        else:
+            fields = self._integer(m) if self.integers else self._float()
         m.d.comb += [
             self.number[key].eq(registers.hold(value, name=key)) for key, value in fields.items()
         ]
         return m
 
-    def _float(self, code: Value, form: Value) -> dict[str, Value]:
+    def _float(self) -> dict[str, Value]:
         """Return the fields of a number of floating point."""
-        parts = split(code[:16], form, self.floats)
+        parts = split(self.code[:16], self.form, self.floats)
         low = Const(0, self.numerics.mantissa_width - precision(self.floats))
         biased = widen(parts.biased, EXPONENT_WIDTH)
-        exponent = (biased - bias(form, self.floats)[:EXPONENT_WIDTH])[:EXPONENT_WIDTH]
+        exponent = (biased - bias(self.form, self.floats)[:EXPONENT_WIDTH])[:EXPONENT_WIDTH]
         return {
             "sign": parts.sign,
             "mantissa": Cat(low, parts.significand),
@@ -92,62 +96,43 @@ class LoadUnit(Primitive):
             "nan": parts.nan,
         }
 
-    def _integer(self, m: Module, registers: Registers) -> dict[str, Value]:
-        """Build the stages of integers but the last registers; codes of floats pass beside them."""
+    def _integer(self, m: Module) -> dict[str, Value]:
+        """Return the fields of an integer.
+
+        Of one below zero all bits are inverted, which is one less than its magnitude. That one is
+        not added before the shift: ones are shifted in, so that it counts at the lowest bit behind
+        it, where rounding adds or carries it.
+        """
         width = self.numerics.mantissa_width
         wide = len(self.code)
-        signs, magnitudes, places = [], [], []
+        signs, inverted, places = [], [], []
         for each in self.integers:
             bits = self.code[: each.width]
-            signs.append(bits[-1])
-            magnitude = Mux(bits[-1], (-bits)[: each.width], bits)
-            magnitudes.append(Cat(Const(0, wide - each.width), magnitude))
+            below = bits[-1]
+            signs.append(below)
+            inverted.append(
+                Cat(below.replicate(wide - each.width), bits ^ below.replicate(each.width))
+            )
             places.append(Const(each.width - 1, EXPONENT_WIDTH))
-        magnitude = select(self.form, self.integers, magnitudes)
-        if self.floats:
-            magnitude = self._or_float(self.form, magnitude, self.code[:16])
-        magnitude = registers.hold(magnitude, name="magnitude")
-        sign = registers.hold(select(self.form, self.integers, signs), 2, name="below")
-        form = registers.hold(self.form, name="form")
+        sign = let(m, select(self.form, self.integers, signs), "below")
+        aligned, zeros = normalised(m, select(self.form, self.integers, inverted), sign)
 
-        aligned, zeros = normalised(m, magnitude)
-        if self.floats:
-            aligned = self._or_float(form, aligned, magnitude[:16])
-        aligned = registers.hold(aligned, name="aligned")
-        zeros = registers.hold(zeros, name="zeros")
-        form = registers.hold(form, name="form")
-
-        place = select(form, self.integers, places)
-        place = (place - widen(zeros, EXPONENT_WIDTH))[:EXPONENT_WIDTH]
-        if wide <= width:
-            mantissa, exponent = Cat(Const(0, width - wide), aligned), place
-        else:
-            drop = wide - width
-            up = aligned[drop - 1] & (aligned[: drop - 1].any() | aligned[drop])
-            total = let(m, aligned[drop:] + widen(up, width), "total")
-            carry = total[width]
-            mantissa = Cat(total[: width - 1], total[width - 1] | carry)
-            exponent = (place + widen(carry, EXPONENT_WIDTH))[:EXPONENT_WIDTH]
-        found: dict[str, Value] = {
-            "sign": sign,
-            "mantissa": mantissa,
-            "exponent": exponent.as_signed(),
-        }
-        if not self.floats:
-            return found
-        floats = self._float(aligned, form)
-        floating = let(m, self._floating(form), "floating")
+        # At least two bits behind the mantissa, so that rounding needs no other case.
+        aligned = Cat(sign.replicate(max(0, width + 2 - wide)), aligned)
+        drop = len(aligned) - width
+        half, rest, lowest = aligned[drop - 1], aligned[: drop - 1], aligned[drop]
+        up = Mux(sign, half | (rest.all() & lowest), half & (rest.any() | lowest))
+        total = let(m, aligned[drop:] + widen(up, width), "total")
+        carry = total[width]
+        place = select(self.form, self.integers, places)
+        exponent = place - widen(zeros, EXPONENT_WIDTH) + widen(carry, EXPONENT_WIDTH)
         return {
-            key: Mux(floating, value, found[key]) if key in found else value & floating
-            for key, value in floats.items()
+            "sign": sign,
+            "mantissa": Cat(total[: width - 1], total[width - 1] | carry),
+            "exponent": exponent[:EXPONENT_WIDTH].as_signed(),
+            "infinite": Const(0, 1),
+            "nan": Const(0, 1),
         }
-
-    def _floating(self, form: Value) -> Value:
-        return Value.cast(form).matches(*(int(each) for each in self.floats))
-
-    def _or_float(self, form: Value, integer: Value, code: Value) -> Value:
-        """Return an integer, or in its low bits the code of a number of floating point."""
-        return Cat(Mux(self._floating(form), code, integer[:16]), integer[16:])
 
 
 class ScaleUnit(Primitive):

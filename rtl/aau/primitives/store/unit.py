@@ -9,12 +9,12 @@ from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.primitives.formats import Format, storable
 from ahasd.rtl.aau.primitives.layouts import real_layout
-from ahasd.rtl.aau.primitives.pipeline import Primitive, normalised, widen
+from ahasd.rtl.aau.primitives.pipeline import Primitive, let, widen
 from ahasd.rtl.aau.primitives.rounding import BIASED_WIDTH, Normal, bias, encode
 
 
 class StoreUnit(Primitive):
-    """Normalise, round and code a number each cycle.
+    """Round and code a number each cycle.
 
     Parameters
     ----------
@@ -26,7 +26,8 @@ class StoreUnit(Primitive):
     Members
     -------
     number : struct of `real_layout`, in
-        As `store.golden.store` takes it.
+        As `store.golden.store` takes it, but normalised: the highest bit of the mantissa is set, or
+        the number is 0, infinite or no number.
     form : Format, in
         Format to write, one of `formats`.
     code : unsigned(16), out
@@ -38,7 +39,7 @@ class StoreUnit(Primitive):
         The width is too small, or no number can be written in a format.
     """
 
-    latency = 2
+    latency = 1
 
     number: data.View
     form: Signal
@@ -51,18 +52,10 @@ class StoreUnit(Primitive):
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
         m = Module()
-        registers = self.registers(m)
         number = self.number
-        mantissa, zeros = normalised(m, number.mantissa)
         biased = widen(number.exponent, BIASED_WIDTH).as_unsigned() + bias(self.form, self.formats)
-        biased = (biased[:BIASED_WIDTH] - widen(zeros, BIASED_WIDTH))[:BIASED_WIDTH]
-        normal = Normal(
-            registers.hold(number.sign, name="sign"),
-            registers.hold(mantissa, name="mantissa"),
-            registers.hold(biased, name="biased"),
-            registers.hold(number.infinite, name="infinite"),
-            registers.hold(number.nan, name="nan"),
-        )
-        form = registers.hold(self.form, name="form")
-        m.d.comb += self.code.eq(registers.hold(encode(m, normal, form, self.formats), name="code"))
+        biased = let(m, biased[:BIASED_WIDTH], "biased")
+        normal = Normal(number.sign, number.mantissa, biased, number.infinite, number.nan)
+        code = encode(m, normal, self.form, self.formats)
+        m.d.comb += self.code.eq(self.registers(m).hold(code, name="code"))
         return m

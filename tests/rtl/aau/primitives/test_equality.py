@@ -15,6 +15,7 @@ from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.primitives.add.golden import add
 from ahasd.rtl.aau.primitives.exp2.golden import exp2, term
 from ahasd.rtl.aau.primitives.formats import Format
+from ahasd.rtl.aau.primitives.integers import bit_length
 from ahasd.rtl.aau.primitives.load.golden import Constant, Real, load, scale
 from ahasd.rtl.aau.primitives.log2.golden import logarithm
 from ahasd.rtl.aau.primitives.multiply.golden import multiply
@@ -170,6 +171,7 @@ def _floats(found, rows, rng):
     keep = rng.integers(0, STORE_WIDTH, rows)  # ties need zeros below, but for what breaks them
     cut = mantissa >> keep << keep | rng.integers(0, 2, rows)
     mantissa = np.where(rng.random(rows) < 0.5, cut, mantissa)
+    mantissa = mantissa << np.where(mantissa == 0, 0, STORE_WIDTH - bit_length(mantissa))
     number = {
         "sign": rng.integers(0, 2, rows),
         "mantissa": mantissa,
