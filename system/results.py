@@ -139,6 +139,7 @@ def origin_of(outcome: Outcome) -> dict[str, Any]:
         "trace": config.workload.trace,
         "dlm": config.dlm.name,
         "tlm": config.tlm.name,
+        "draft_steps": outcome.ledger.draft_steps.total(),
         "run_ps": outcome.time_ps,
         "periods_ps": dict(zip(("pim", "npu"), clocks, strict=True)),
         "versions": provenance()["versions"],

@@ -131,7 +131,7 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
             },
             "answers": answers,
             "run": {key: header[key] for key in ("config_sha256", "scheme", "seed", "tokens")}
-            | {key: header[key] for key in ("trace", "dlm", "tlm", "versions")},
+            | {key: header[key] for key in ("trace", "dlm", "tlm", "draft_steps", "versions")},
         },
         "periods_ps": periods_ps,
         "duty": duty,

@@ -26,6 +26,7 @@ TOLD = {
     "trace": "made",
     "dlm": "small",
     "tlm": "large",
+    "draft_steps": 20,
     "run_ps": 1_000_000,
     "periods_ps": {"pim": 1250, "npu": 1000},
     "versions": {},

@@ -69,7 +69,7 @@ def record(inputs: list[tuple[str, int]], outputs: list[tuple[str, int]], rows: 
     return Activity(header, packed(inputs, 0), packed(outputs, 1), clocks, clocks, "")
 
 
-GATED = (270, 271, 272, 273)
+GATED: tuple[int, ...] = (270, 271, 272, 273)
 """Clocks behind gates in random designs: of the domains of nets 3, 2, 3, 2."""
 
 
