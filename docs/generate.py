@@ -310,30 +310,6 @@ def fpga(table: Callable[[list[dict[str, Any]]], synthesis.TextTable]) -> str:
     return text_table(table([row for board in BOARDS for row in recorded(fpga_report.KIND, board)]))
 
 
-def control_energy() -> str:
-    """Return what the control units would add to the default run, by library and clock."""
-    energy = metrics(outcome("ahasd"))["energy"]
-    s_per_token = energy["time_s"] / energy["tokens"]
-    wall_mj = energy["mid"]["wall"]["mj_per_token"]
-    told = []
-    for path in sorted(SYNTHESIS.glob("power-*.json")):
-        (top,) = (row for row in read_record(path, "power") if row["unit"] == "ahasd")
-        for clock, mean in (("runs on", "mean"), ("gated", "mean_stopped")):
-            ends = zip(top["scaled_mw"][mean], top["assumed_leakage_mw"], strict=True)
-            power_mw = [dynamic + leakage for dynamic, leakage in ends]
-            told.append(
-                (
-                    f"`{top['library']['name']}`",
-                    clock,
-                    synthesis.span(*power_mw, digits=2),
-                    synthesis.span(*(mw * s_per_token for mw in power_mw), digits=2),
-                    synthesis.span(*(mw * s_per_token / wall_mj * 100 for mw in power_mw)),
-                )
-            )
-    header = ("cells", "clock at rest", "mW", "mJ/token", "% of wall, mid")
-    return markdown_table(header, told, text_columns=2)
-
-
 def packing(port: dict[str, Any], name: str = "", offset: int = 0) -> str:
     """Tell what the bits of a port, or of a field of it, mean; the lowest first."""
     if "fields" in port:
@@ -404,7 +380,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "fpga-clocks": partial(fpga, fpga_report.clock_table),
     "fpga-bitstreams": partial(fpga, fpga_report.bitstream_table),
     "power": power,
-    "energy-control": control_energy,
     "aau-cycles": aau_cycles,
     **{f"{page.stem}-ports": partial(ports, page.stem) for page in (DOCS / "units").glob("*.md")},
 }

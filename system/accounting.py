@@ -9,12 +9,15 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+from ahasd.rtl.configs import UNITS
+from ahasd.system.config import RunConfig
 from ahasd.system.devices.dram.timing import load_timing
 from ahasd.system.devices.work import Events, Task
 from ahasd.system.energy.account import EnergyAccount, Fate
+from ahasd.system.energy.hardware import COMPONENTS, CONTROL, Part, hardware_of
 from ahasd.system.energy.report import check_floor, report
 from ahasd.system.energy.table import load_energy
-from ahasd.system.schemes.names import ONE_DEVICE
+from ahasd.system.schemes.names import HARDWARE_SCHEMES, ONE_DEVICE, WITHOUT_RULE
 from ahasd.system.simulate import Outcome
 
 
@@ -39,8 +42,23 @@ def energy(outcome: Outcome) -> dict[str, Any]:
         config.workload.tokens,
         load_energy("gpu" if is_gpu else config.energy),
         _cell_bytes(outcome),
+        hardware_of(parts(config)),
     )
     check_floor(found)
+    return found
+
+
+def parts(config: RunConfig) -> list[Part]:
+    """Return the units of a run's hardware whose energy is counted."""
+    scheme, found = config.scheme, []
+    if scheme in HARDWARE_SCHEMES:
+        found.append(Part("ahasd", config.hardware.params, 1))
+    if config.hardware.draftctl and scheme not in WITHOUT_RULE:
+        found.append(Part("draftctl", UNITS["draftctl"].configurations["paper"], 1))
+    # Rates know nothing of what lies between the products.
+    with_aaus = config.nonlinear.unit == "aau" and config.memory.fidelity == "command"
+    if with_aaus and not scheme.startswith(("gpu", "npu")):
+        found.append(Part("aau", config.nonlinear.params(), config.platform.pim.ranks))
     return found
 
 
@@ -65,7 +83,10 @@ def _book(outcome: Outcome, account: EnergyAccount) -> None:
         "flushed": ledger.draft_steps - judged,
         "in_flight": outcome.in_flight_contexts,
     }
+    controlled = any(COMPONENTS[part.unit] == CONTROL for part in parts(outcome.config))
     for fate, steps in fates.items():
+        if controlled and steps:
+            account.add("control", fate, Events(control_steps=steps.total()))
         for context, times in steps.items():
             for device, events in _split(devices.draft(context), drafter):
                 account.add(device, fate, events, times)

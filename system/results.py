@@ -23,7 +23,7 @@ from ahasd.system.simulate import Outcome
 from ahasd.system.stats import cycle_account, flat, memory_commands, metrics
 from ahasd.system.workload.trace import Trace
 
-SCHEMA = "ahasd-results/4"
+SCHEMA = "ahasd-results/5"
 INCIDENTAL = ("backend", "timing", "provenance")
 """Keys of results.json that may differ between two runs of one configuration."""
 

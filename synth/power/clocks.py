@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which nets are clocks, and which of them a gate holds still.
 
-A clock gate is a cell of the library, or a latch that is open while the clock is low and an AND of
-its output and the clock. At a clock's edge the latch has what its input has settled to, so that
-without delays it is a wire: a gate is open in a cycle if its enable is high before the edge.
+A clock gate is a cell of the library, or a latch that is open while the clock is low and an AND, or
+its like, of its output and the clock. At a clock's edge the latch has what its input has settled to,
+so that without delays it is a wire: what the enable is before the edge opens a gate in a cycle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ Placed = tuple[Cell, Mapping[str, int]]
 
 UNGATED = -1
 
-_INVERTER, _AND = 0b01, 0b1000
-"""Truth tables of what may lie in a clock's way, beside buffers."""
+_INVERTER = 0b01
 
 
 @dataclass(frozen=True)
 class ClockGate:
-    """A gate, open in cycles of its domain before whose edge the net `enable` is high."""
+    """A gate, open in a cycle of its domain if the net `enable` is `opens` before the edge."""
 
     domain: int
     enable: int
+    opens: int = 1
 
 
 class Clock(NamedTuple):
@@ -97,10 +97,10 @@ def trace(placed: Sequence[Placed], ports: Mapping[int, int], constants: Sequenc
         net = waiting.pop()
         for i in readers.get(net, ()):
             cell, pins = placed[i]
-            output, clock, enable = _behind(cell, pins, net, nets[net], constants)
-            if enable is not None:
-                clock = Clock(clock.domain, len(gates))
-                gates.append(ClockGate(clock.domain, enable))
+            output, clock, gate = _behind(cell, pins, net, nets[net], constants)
+            if gate is not None:
+                clock = clock._replace(gate=len(gates))
+                gates.append(gate)
             driving.add(i)
             nets[output] = clock
             waiting.append(output)
@@ -114,17 +114,29 @@ def trace(placed: Sequence[Placed], ports: Mapping[int, int], constants: Sequenc
 
 def _behind(
     cell: Cell, pins: Mapping[str, int], net: int, clock: Clock, constants: Sequence[int]
-) -> tuple[int, Clock, int | None]:
-    """Return what a cell on a clock drives, that clock, and what opens it if it is a gate."""
+) -> tuple[int, Clock, ClockGate | None]:
+    """Return what a cell on a clock drives, that clock, and the gate that the cell is, if any."""
     if cell.gate is not None:
         enables = [pins[pin] for pin in cell.inputs if pins.get(pin, constants[0]) not in constants]
         if len(enables) == 1 and clock.gate == UNGATED and not clock.falls:
-            return pins[cell.gate.output], clock, enables[0]
+            return pins[cell.gate.output], clock, ClockGate(clock.domain, enables[0])
         raise YosysError(f"a clock gate {cell.name} has {len(enables)} enables, or a gated clock")
     ((pin, table),) = cell.outputs.items()
     if len(cell.inputs) == 1:
         return pins[pin], clock._replace(falls=clock.falls ^ (table == _INVERTER)), None
-    if len(cell.inputs) == 2 and table == _AND and clock.gate == UNGATED and not clock.falls:
-        (enable,) = (pins[each] for each in cell.inputs if pins[each] != net)
-        return pins[pin], clock, enable
+    if len(cell.inputs) == 2 and clock.gate == UNGATED:
+        place = [pins[each] for each in cell.inputs].index(net)
+        enable = pins[cell.inputs[1 - place]]
+        # What comes out for a clock of 0 and 1, each with an enable of 0 and 1.
+        low, high = (
+            [table >> (phase << place | value << (1 - place)) & 1 for value in (0, 1)]
+            for phase in (int(clock.falls), int(not clock.falls))
+        )
+        if low[0] == low[1] and high[0] != high[1]:
+            opens = high.index(1 - low[0])
+            return (
+                pins[pin],
+                Clock(clock.domain, falls=bool(low[0])),
+                ClockGate(clock.domain, enable, opens),
+            )
     raise YosysError(f"a clock goes into logic, a cell {cell.name} that is no gate of one")

@@ -52,7 +52,7 @@ class Gates:
         forced = np.flatnonzero((netlist.clear != 0) | (netlist.preset != 0))
         self._flops = Flops(
             netlist.domains,
-            netlist.enables,
+            netlist.gates_of,
             netlist.flops.inputs,
             netlist.flops.tables,
             netlist.clear,
@@ -65,6 +65,7 @@ class Gates:
             netlist.state_tables,
             np.array([gate.domain for gate in netlist.clocks.gates], np.int32),
             np.array([gate.enable for gate in netlist.clocks.gates], np.int32),
+            np.array([gate.opens for gate in netlist.clocks.gates], np.uint8),
         )
         flops, gates = len(netlist.domains), len(netlist.gate_nets)
         states = np.zeros(flops, np.uint8)
@@ -73,6 +74,7 @@ class Gates:
         self._now = Now(
             values=np.zeros(netlist.nets, np.uint8),
             toggles=np.zeros(netlist.nets, np.int64),
+            passes=np.zeros(len(netlist.clocks.gates), np.bool_),
             opened=np.zeros(len(netlist.clocks.gates), np.int64),
             states=states,
             order=np.zeros(flops, np.int32),

@@ -27,11 +27,12 @@ class Logic(NamedTuple):
 class Flops(NamedTuple):
     """Flip-flops, which of them have a clear or a preset, and the gates of their clocks.
 
-    A flip-flop takes an edge of its domain if the net `enables` is high before it.
+    A flip-flop takes an edge of its domain if it has no gate, whose number is then below 0, or if
+    that is open: if the net of its enable has the value that opens it before the edge.
     """
 
     domains: np.ndarray
-    enables: np.ndarray
+    gates: np.ndarray
     inputs: np.ndarray
     following: np.ndarray
     clear: np.ndarray
@@ -44,12 +45,13 @@ class Flops(NamedTuple):
     tables: np.ndarray
     gate_domains: np.ndarray
     gate_enables: np.ndarray
+    gate_opens: np.ndarray
 
 
 class Now(NamedTuple):
     """What changes: values and their changes, states, and what is to be evaluated.
 
-    Of clock gates, `opened` counts the cycles in which they are open.
+    Of clock gates, `passes` says whether they are open, `opened` counts the cycles.
 
     Gates wait in `queue`, `held` of each level; flip-flops in `waiting`, `count[0]` of them. Those
     that an edge takes are put in `order`, with their next states in `after`.
@@ -57,6 +59,7 @@ class Now(NamedTuple):
 
     values: np.ndarray
     toggles: np.ndarray
+    passes: np.ndarray
     opened: np.ndarray
     states: np.ndarray
     order: np.ndarray
@@ -183,13 +186,15 @@ def start(logic, flops, now):
 def _clock(mask, logic, flops, now):
     """Take an edge of the domains in a mask."""
     for k in range(len(flops.gate_enables)):
-        if (mask >> flops.gate_domains[k]) & 1:
-            now.opened[k] += now.values[flops.gate_enables[k]]
+        now.passes[k] = now.values[flops.gate_enables[k]] == flops.gate_opens[k]
+        if (mask >> flops.gate_domains[k]) & 1 and now.passes[k]:
+            now.opened[k] += 1
     left = 0
     taken = 0
     for k in range(now.count[0]):
         flop = now.waiting[k]
-        if (mask >> flops.domains[flop]) & 1 and now.values[flops.enables[flop]]:
+        gate = flops.gates[flop]
+        if (mask >> flops.domains[flop]) & 1 and (gate < 0 or now.passes[gate]):
             following = _look_up(flops.inputs, flops.following, now.values, flop)
             now.after[taken] = _forced(flop, flops, now, following)
             now.order[taken] = flop

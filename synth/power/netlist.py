@@ -9,7 +9,7 @@ import numpy as np
 
 from ahasd.gen.yosys import YosysError
 from ahasd.synth.power.cells import INPUTS, Cell, Cells
-from ahasd.synth.power.clocks import UNGATED, Clocks, trace
+from ahasd.synth.power.clocks import Clocks, trace
 
 LOW, HIGH, NOWHERE = 0, 1, 2
 """Nets that are no nets: the constants, and where outputs go that nobody reads."""
@@ -55,8 +55,8 @@ class Netlist:
         Truth tables on the same nets: when they are forced to 0 and to 1.
     flop_sink_starts, flop_sinks
         As for gates: the flip-flops that read a net.
-    domains, enables
-        Number of every flip-flop's clock domain, and the net that is high where it takes an edge.
+    domains, gates_of
+        Numbers of every flip-flop's clock domain and clock gate, `UNGATED` without one.
     clocks
         Nets that are clocks, and what gates them.
     state_nets, state_tables, state_starts
@@ -78,7 +78,7 @@ class Netlist:
     flop_sink_starts: np.ndarray
     flop_sinks: np.ndarray
     domains: np.ndarray
-    enables: np.ndarray
+    gates_of: np.ndarray
     clocks: Clocks
     state_nets: np.ndarray
     state_tables: np.ndarray
@@ -120,7 +120,7 @@ def build(told: Mapping[str, Any], cells: Cells, domains: Sequence[str]) -> Netl
     outputs: list[int] = []
     flops: list[tuple[Cell, list[int]]] = []
     of_domain: list[int] = []
-    enables: list[int] = []
+    gates_of: list[int] = []
     driven: list[tuple[int, int, int]] = []
     for i, (cell, pins) in enumerate(placed):
         if i in clocks.cells:
@@ -139,7 +139,7 @@ def build(told: Mapping[str, Any], cells: Cells, domains: Sequence[str]) -> Netl
                 raise YosysError(f"a flip-flop {cell.name} has a clock that is no port")
             flops.append((cell, inputs))
             of_domain.append(clock.domain)
-            enables.append(HIGH if clock.gate == UNGATED else clocks.gates[clock.gate].enable)
+            gates_of.append(clock.gate)
     order, level_starts = _levels(gates, outputs)
     gates, outputs = [gates[i] for i in order], [outputs[i] for i in order]
     count = len(numbers) + 3
@@ -161,7 +161,7 @@ def build(told: Mapping[str, Any], cells: Cells, domains: Sequence[str]) -> Netl
         flop_sink_starts=flop_sink_starts,
         flop_sinks=flop_sinks,
         domains=np.array(of_domain, np.int32),
-        enables=np.array(enables, np.int32),
+        gates_of=np.array(gates_of, np.int32),
         clocks=clocks,
         state_nets=np.array([out for out, _, _ in driven], np.int32),
         state_tables=np.array([table for _, table, _ in driven], np.int32),

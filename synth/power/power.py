@@ -17,9 +17,10 @@ from ahasd.synth.nodes import LEAKAGE_NW_PER_GE, NODES
 from ahasd.synth.passes import tools
 from ahasd.synth.power.activity import Activity, Stretch
 from ahasd.synth.power.cells import read
+from ahasd.synth.power.clocks import UNGATED
 from ahasd.synth.power.energy import Energies, drive_slew, energies
 from ahasd.synth.power.gates import Gates
-from ahasd.synth.power.netlist import HIGH, build
+from ahasd.synth.power.netlist import build
 from ahasd.synth.timing import library_clocks_ps
 
 IDLE_EDGES = 1024
@@ -115,7 +116,7 @@ def power(activity: Activity, library: Library, *, cached: bool = True) -> dict[
         "gates": len(netlist.gate_nets),
         "flops": result["flops"],
         "clock_gates": len(netlist.clocks.gates),
-        "gated_flops": int((netlist.enables != HIGH).sum()),
+        "gated_flops": int((netlist.gates_of != UNGATED).sum()),
         "library": {
             "name": library.name,
             "sha256": library.sha256,

@@ -39,8 +39,9 @@ def power_table(rows: Sequence[dict[str, Any]]) -> TextTable:
         "pJ/answer",
     )
     note = (
-        "At 28 nm, 0.9 V. Gated: flip-flops behind clock gates. Idle: the unit's clocks run, nothing"
-        " is asked; stopped: they stand still then, and assumed leakage is left. pJ/answer: all but the clock, over the answers of the run."
+        "At 28 nm, 0.9 V. Gated: flip-flops behind clock gates. Idle: the unit's clocks run,"
+        " nothing is asked; stopped: they stand still then, and assumed leakage is left. pJ/answer:"
+        " all but the clock, over the answers of the run."
         + "".join(
             f" {row['unit']} is one of {row['instances']}." for row in rows if row["instances"] > 1
         )

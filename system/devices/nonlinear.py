@@ -205,21 +205,21 @@ def on_aau(
     for name, value in (("ranks", ranks), ("period_ps", period_ps)):
         if value < 1:
             raise ValueError(f"{name} = {value} must be at least 1")
-    cycles = merges = passes = 0
+    cycles = merges = 0
     for each in _step(shape, rows, context):
         slices, length = spread(each, ranks)
         at_once = -(-each.vectors * slices // ranks)
         cycles += each.layers * at_once * params.cycles(each.operation, length, slices)
-        passes += each.element_passes
         if slices > 1 and each.operation in (*_TWO_PASSES, Operation.STATISTICS):
             merges += each.layers * each.vectors * slices
     sent = merges * STATE_BYTES
+    worked = aau_cycles(shape, rows, context, params=params, ranks=ranks).total()
     return Task(
         phases=(
             Phase(name="transfer", memory_ps=transfer_ps(2 * sent)),
             Phase(name="nonlinear", compute_ps=cycles * period_ps),
         ),
-        events=Events(aau_ops=passes, read_bytes=sent, write_bytes=sent),
+        events=Events(aau_cycles=worked, read_bytes=sent, write_bytes=sent),
     )
 
 

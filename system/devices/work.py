@@ -26,8 +26,10 @@ class Events:
         Bytes into and out of the NPU's scratchpad.
     vector_ops
         Elements that pass the NPU's vector unit.
-    aau_ops
-        Elements that pass a lane of an attention algorithm unit.
+    aau_cycles
+        Cycles in which an attention algorithm unit works, those of all ranks together.
+    control_steps
+        Draft steps that the control units have to do with.
     host_bytes
         Bytes over the link to a slower memory, such as PCIe or flash.
     """
@@ -41,7 +43,8 @@ class Events:
     refreshes: int = 0
     scratchpad_bytes: int = 0
     vector_ops: int = 0
-    aau_ops: int = 0
+    aau_cycles: int = 0
+    control_steps: int = 0
     host_bytes: int = 0
 
     def __add__(self, other: "Events") -> "Events":

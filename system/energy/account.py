@@ -7,10 +7,11 @@ total adds up to it to the last digit.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from ahasd.system.devices.work import Events
-from ahasd.system.energy.table import EnergyTable, Level
+from ahasd.system.energy.hardware import Hardware
+from ahasd.system.energy.table import EnergyTable, Level, Range
 
 Fate = Literal[
     "committed", "rejected", "flushed", "in_flight", "preverification", "prefill", "standing"
@@ -53,41 +54,59 @@ CHARGES = (
     Charge(component="npu_mac", events="npu_macs", row="npu_mac_pj"),
     Charge(component="scratchpad", events="scratchpad_bytes", row="scratchpad_pj_per_byte"),
     Charge(component="vector", events="vector_ops", row="vector_pj"),
-    Charge(component="aau", events="aau_ops", row="aau_pj"),
+    Charge(component="aau", events="aau_cycles", row="aau_pj_per_cycle"),
+    Charge(component="control", events="control_steps", row="control_pj_per_step"),
     Charge(component="refresh", events="refreshes", row="refresh_nj", rows_per_event=NANO),
     Charge(component="link", events="host_bytes", row="link_pj_per_bit", rows_per_event=BITS),
 )
 
-WALL_ONLY = ("refresh", "link", "background", "static")
+IDLE = {"aau_idle": ("pim", "aau_idle_w"), "control_idle": ("control", "control_idle_w")}
+"""What hardware takes while nobody asks it, by component: its device and its row."""
+
+STANDING = ("background", "static", *IDLE)
+"""Components that take power all the time."""
+
+WALL_ONLY = ("refresh", "link", *STANDING)
 """Components that a report of the devices alone leaves out."""
 
-COMPONENTS = (*dict.fromkeys(charge.component for charge in CHARGES), "background", "static")
+COMPONENTS = (*dict.fromkeys(charge.component for charge in CHARGES), *STANDING)
 
 
-def energy_pj(events: Events, table: EnergyTable, level: Level) -> dict[str, Fraction]:
+class Prices(Protocol):
+    """Rows by key: those of a table, or of a table and of hardware."""
+
+    def row(self, key: str) -> Range:
+        """Return a row; ValueError if there is none."""
+        ...
+
+
+def energy_pj(events: Events, prices: Prices, level: Level) -> dict[str, Fraction]:
     """Return the energy of events by component, pJ, exact; components without events are left out.
 
     Raises
     ------
     ValueError
-        The table has no row for an event that happened.
+        There is no row for an event that happened.
     """
     found: dict[str, Fraction] = {}
     for charge in CHARGES:
         count = getattr(events, charge.events) * charge.rows_per_event
         if count:
-            energy = count * table.row(charge.row).at(level)
+            energy = count * prices.row(charge.row).at(level)
             found[charge.component] = found.get(charge.component, Fraction(0)) + energy
     return found
 
 
 def standing_pj(
-    table: EnergyTable, level: Level, ranks: int, time_ps: int
+    table: EnergyTable, hardware: Hardware, level: Level, ranks: int, time_ps: int
 ) -> dict[tuple[str, str], Fraction]:
     """Return the energy of being on by device and component, pJ; a watt is a pJ a ps."""
     found = {("machine", "static"): table.static_w.at(level) * time_ps}
     if ranks:
         found["memory", "background"] = table.row("background_w").at(level) * ranks * time_ps
+    for component, (device, key) in IDLE.items():
+        if key in hardware.rows:
+            found[device, component] = hardware.rows[key].at(level) * time_ps
     return found
 
 

@@ -8,7 +8,7 @@ bytes are counted from the shapes of the models and not from the events that the
 so that events which went missing show.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -21,12 +21,15 @@ from ahasd.system.energy.account import (
     FATES,
     WALL_ONLY,
     EnergyAccount,
+    Fate,
     energy_pj,
     standing_pj,
 )
+from ahasd.system.energy.hardware import Hardware, Priced
 from ahasd.system.energy.table import LEVELS, EnergyTable, Level
 
 STYLES = ("device", "wall")
+NO_HARDWARE = Hardware()
 _PJ_PER_MJ = 10**9
 _PS_PER_S = 10**12
 
@@ -35,7 +38,12 @@ Cells = dict[tuple[str, str, str], Fraction]
 
 
 def report(
-    account: EnergyAccount, time_ps: int, tokens: int, table: EnergyTable, cell_bytes: int
+    account: EnergyAccount,
+    time_ps: int,
+    tokens: int,
+    table: EnergyTable,
+    cell_bytes: int,
+    hardware: Hardware = NO_HARDWARE,
 ) -> dict[str, Any]:
     """Return the energy of a run, JSON-ready, units in the names.
 
@@ -52,11 +60,13 @@ def report(
     cell_bytes
         Bytes that the passes and the draft steps of the run need out of the cells, from
         `ModelShape.read_bytes` of each; the floor is made of them.
+    hardware
+        What control units and AAUs take.
 
     Raises
     ------
     ValueError
-        A number is out of range, or the table has no row for something that happened.
+        A number is out of range, or there is no row for something that happened.
     """
     if time_ps < 1 or tokens < 1 or cell_bytes < 0:
         raise ValueError(
@@ -64,6 +74,7 @@ def report(
             f"cell_bytes = {cell_bytes} not below"
         )
     booked = account.events(time_ps)
+    prices = Priced(table, hardware)
     found: dict[str, Any] = {
         "table": table.name,
         "time_s": time_ps / _PS_PER_S,
@@ -72,9 +83,10 @@ def report(
         "floor_mj_per_token": _mj(8 * cell_bytes * table.floor_pj_per_bit.exact / tokens),
     }
     for level in LEVELS:
-        cells = _cells(account, time_ps, table, level)
-        total = sum(energy_pj(sum(booked.values(), Events()), table, level).values(), Fraction(0))
-        total += sum(standing_pj(table, level, account.ranks, time_ps).values(), Fraction(0))
+        standing = standing_pj(table, hardware, level, account.ranks, time_ps)
+        cells = _cells(booked, standing, prices, level)
+        total = sum(energy_pj(sum(booked.values(), Events()), prices, level).values(), Fraction(0))
+        total += sum(standing.values(), Fraction(0))
         found[level] = {
             "average_w": float(total / time_ps),
             "wall": _split(cells, tokens),
@@ -90,6 +102,7 @@ def report(
         f"{device}.{fate}": {name: count for name, count in asdict(events).items() if count}
         for (device, fate), events in booked.items()
     }
+    found["hardware"] = dict(hardware.told)
     return found
 
 
@@ -113,13 +126,17 @@ def check_floor(found: dict[str, Any]) -> None:
                 )
 
 
-def _cells(account: EnergyAccount, time_ps: int, table: EnergyTable, level: Level) -> Cells:
+def _cells(
+    booked: Mapping[tuple[str, Fate], Events],
+    standing: Mapping[tuple[str, str], Fraction],
+    prices: Priced,
+    level: Level,
+) -> Cells:
     cells: Cells = {
         (device, fate, component): energy
-        for (device, fate), events in account.events(time_ps).items()
-        for component, energy in energy_pj(events, table, level).items()
+        for (device, fate), events in booked.items()
+        for component, energy in energy_pj(events, prices, level).items()
     }
-    standing = standing_pj(table, level, account.ranks, time_ps)
     return cells | {
         (device, "standing", component): energy for (device, component), energy in standing.items()
     }

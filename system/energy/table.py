@@ -80,9 +80,6 @@ class EnergyTable(TomlModel):
     npu_mac_pj: Range = Field(description="pJ, INT8 MAC of the NPU, registers included")
     scratchpad_pj_per_byte: Range = Field(description="pJ/byte, into or out of the scratchpad")
     vector_pj: Range = Field(description="pJ, an element through the NPU's vector unit")
-    aau_pj: Range | None = Field(
-        default=None, description="pJ, an element through a lane of an attention algorithm unit"
-    )
     refresh_nj: Range | None = Field(default=None, description="nJ, REFab of one rank")
     background_w: Range | None = Field(
         default=None, description="W, standby of one rank, refresh left out"

@@ -34,7 +34,7 @@ RECORDS = [{"request": 0, "completion_tokens": 7}, {"request": 1, "completion_to
 
 def test_results_hold_schema_seed_backend_versions_and_commit(finished):
     _, told = finished
-    assert told["schema"] == "ahasd-results/4"
+    assert told["schema"] == "ahasd-results/5"
     assert told["seed"] == 0
     assert told["backend"]["ahasd"] == "golden"
     assert told["backend"]["skip"]

@@ -120,7 +120,7 @@ def test_groups_in_the_ranks_add_up_to_the_whole(which, rows):
     whole = held.draft(CONTEXT) if which == "draft" else held.preverify(rows, CONTEXT)
     assert sum(each.alone_ps for each in parts) == pytest.approx(whole.alone_ps, rel=1e-6)
     # The busiest rank's share of a matrix is rounded up, for all of them together and one by one.
-    for name in ("pim_macs", "write_bytes", "aau_ops"):
+    for name in ("pim_macs", "write_bytes", "aau_cycles"):
         found = sum(getattr(each.events, name) for each in parts)
         assert found == pytest.approx(getattr(whole.events, name), rel=0.02)
 
@@ -175,7 +175,7 @@ def test_a_mix_pays_for_trips_and_crossings():
     written, read = crossing_bytes(held.target_shape, 2, CONTEXT, on_npu)
     assert task.npu_events.write_bytes - written == 0  # nothing else of it is written
     assert task.npu_events.read_bytes - read == weight_bytes(held.target_shape, on_npu)
-    assert task.npu_events.vector_ops == 0 < task.events.aau_ops
+    assert task.npu_events.vector_ops == 0 < task.events.aau_cycles
     assert task.npu_events.npu_macs == 2 * weight_bytes(held.target_shape, on_npu)
     assert task.events.pim_macs > 0 == task.npu_events.pim_macs
 

@@ -8,11 +8,13 @@ from ahasd.system.devices.work import Events
 from ahasd.system.energy.account import (
     CHARGES,
     COMPONENTS,
+    IDLE,
     EnergyAccount,
     energy_pj,
     standing_pj,
 )
-from ahasd.system.energy.table import LEVELS, EnergyTable, load_energy
+from ahasd.system.energy.hardware import Hardware, Priced
+from ahasd.system.energy.table import LEVELS, EnergyTable, Range, load_energy
 
 ROWS = {
     "activate_pj": 1000,
@@ -25,7 +27,6 @@ ROWS = {
     "npu_mac_pj": 0.5,
     "scratchpad_pj_per_byte": 3,
     "vector_pj": 5,
-    "aau_pj": 7,
     "refresh_nj": 9,
     "background_w": 0.01,
     "static_w": 0.5,
@@ -44,6 +45,21 @@ def table(**changes: float) -> EnergyTable:
     return EnergyTable.model_validate({"name": "simple", **rows, "floor_pj_per_bit": floor})
 
 
+def made_up(low: float) -> Range:
+    return Range(low=low, mid=2 * low, high=3 * low, source="made up here")
+
+
+HARDWARE = Hardware(
+    {
+        "aau_pj_per_cycle": made_up(7),
+        "aau_idle_w": made_up(0.25),
+        "control_pj_per_step": made_up(11),
+        "control_idle_w": made_up(0.125),
+    }
+)
+PRICES = Priced(table(), HARDWARE)
+
+
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
@@ -56,24 +72,26 @@ def table(**changes: float) -> EnergyTable:
         (Events(npu_macs=8), {"npu_mac": 4}),
         (Events(scratchpad_bytes=10), {"scratchpad": 30}),
         (Events(vector_ops=10), {"vector": 50}),
-        (Events(aau_ops=10), {"aau": 70}),
+        (Events(aau_cycles=10), {"aau": 70}),
+        (Events(control_steps=10), {"control": 110}),
         (Events(refreshes=2), {"refresh": 18_000}),
         (Events(host_bytes=10), {"link": 2560}),
         (Events(), {}),
     ],
 )
 def test_every_event_costs_its_rows(events, expected):
-    assert energy_pj(events, table(), "low") == expected
-    assert energy_pj(events, table(), "high") == {key: 3 * pj for key, pj in expected.items()}
+    assert energy_pj(events, PRICES, "low") == expected
+    assert energy_pj(events, PRICES, "high") == {key: 3 * pj for key, pj in expected.items()}
 
 
 def test_every_count_of_events_is_charged():
     assert {charge.events for charge in CHARGES} == {field.name for field in fields(Events)}
 
 
-def test_every_row_of_a_table_is_charged():
-    given = {key for key, row in table() if isinstance(row, type(table().static_w))}
-    assert {charge.row for charge in CHARGES} | {"background_w", "static_w"} == given
+def test_every_row_of_a_table_and_of_hardware_is_charged():
+    given = {key for key, row in table() if isinstance(row, Range)} | HARDWARE.rows.keys()
+    idle = {key for _, key in IDLE.values()}
+    assert {charge.row for charge in CHARGES} | {"background_w", "static_w"} | idle == given
 
 
 def test_a_gibibyte_read_by_the_npu_of_a_phone_takes_43_mj():
@@ -95,11 +113,16 @@ def test_energy_is_linear_in_events():
 
 def test_standing_energy_grows_with_time_and_ranks():
     # 1 W for 1 us is 1 uJ, a million pJ.
-    assert standing_pj(table(), "low", 4, 10**6) == {
+    assert standing_pj(table(), Hardware(), "low", 4, 10**6) == {
         ("machine", "static"): 500_000,
         ("memory", "background"): 40_000,
     }
-    assert standing_pj(table(), "mid", 0, 10**6) == {("machine", "static"): 10**6}
+    assert standing_pj(table(), Hardware(), "mid", 0, 10**6) == {("machine", "static"): 10**6}
+    assert standing_pj(table(), HARDWARE, "mid", 0, 10**6) == {
+        ("machine", "static"): 10**6,
+        ("pim", "aau_idle"): 500_000,
+        ("control", "control_idle"): 250_000,
+    }
 
 
 def test_an_event_without_a_row_is_refused_and_one_that_did_not_happen_is_not():
@@ -108,17 +131,19 @@ def test_an_event_without_a_row_is_refused_and_one_that_did_not_happen_is_not():
     with pytest.raises(ValueError, match="gpu has no pim_read_pj_per_bit"):
         energy_pj(Events(pim_read_bytes=1), gpu, "low")
     with pytest.raises(ValueError, match="gpu has no background_w"):
-        standing_pj(gpu, "low", 1, 1)
+        standing_pj(gpu, Hardware(), "low", 1, 1)
+    with pytest.raises(ValueError, match="gpu has no aau_pj_per_cycle"):
+        energy_pj(Events(aau_cycles=1), gpu, "low")
 
 
 def test_what_is_booked_adds_up_by_device_and_fate():
     account = EnergyAccount(ranks=2, t_refi_ps=1000)
     account.add("pim", "committed", Events(pim_macs=5), times=3)
-    account.add("pim", "committed", Events(aau_ops=1))
+    account.add("pim", "committed", Events(aau_cycles=1))
     account.add("npu", "committed", Events(npu_macs=4))
     account.add("pim", "flushed", Events(pim_macs=1), times=0)
     assert account.events(time_ps=999) == {
-        ("pim", "committed"): Events(pim_macs=15, aau_ops=1),
+        ("pim", "committed"): Events(pim_macs=15, aau_cycles=1),
         ("npu", "committed"): Events(npu_macs=4),
         ("pim", "flushed"): Events(),
         ("memory", "standing"): Events(),
@@ -150,8 +175,8 @@ def test_nonsense_is_refused():
 
 
 def test_components_are_named_once_and_all():
-    found = energy_pj(Events(**dict.fromkeys((f.name for f in fields(Events)), 1)), table(), "low")
-    standing = {component for _, component in standing_pj(table(), "low", 1, 1)}
+    found = energy_pj(Events(**dict.fromkeys((f.name for f in fields(Events)), 1)), PRICES, "low")
+    standing = {component for _, component in standing_pj(table(), HARDWARE, "low", 1, 1)}
     assert len(set(COMPONENTS)) == len(COMPONENTS)
     assert set(found) | standing == set(COMPONENTS)
     assert all(isinstance(energy, Fraction) for energy in found.values())

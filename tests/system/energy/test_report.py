@@ -9,11 +9,27 @@ from rich.console import Console
 
 from ahasd.system.devices.work import Events
 from ahasd.system.energy.account import FATES, EnergyAccount
+from ahasd.system.energy.hardware import Hardware
 from ahasd.system.energy.report import check_floor, energy_table, report
-from ahasd.system.energy.table import LEVELS, load_energy
+from ahasd.system.energy.table import LEVELS, Range, load_energy
 from ahasd.system.model import load_model
 
 MOBILE = load_energy("mobile")
+
+
+def row(low: float, mid: float, high: float) -> Range:
+    return Range(low=low, mid=mid, high=high, source="made up here")
+
+
+HARDWARE = Hardware(
+    {
+        "aau_pj_per_cycle": row(50, 80.5, 90),
+        "aau_idle_w": row(0.001, 0.002, 0.003),
+        "control_pj_per_step": row(1e-3, 1.1, 7),
+        "control_idle_w": row(0.01, 0.03, 0.05),
+    },
+    {"aau": {"counted": True}},
+)
 T_REFI_PS = 3_906_000
 
 
@@ -21,7 +37,7 @@ def account() -> EnergyAccount:
     """Return 1000 passes and 5000 draft steps, half of them for nothing."""
     booked = EnergyAccount(ranks=16, t_refi_ps=T_REFI_PS)
     work = Events(activates=4000, read_bytes=2**23, npu_macs=2**25, scratchpad_bytes=2**23)
-    draft = Events(activates=1000, pim_read_bytes=2**21, pim_macs=2**21, aau_ops=5000)
+    draft = Events(activates=1000, pim_read_bytes=2**21, pim_macs=2**21, aau_cycles=5000)
     booked.add("npu", "committed", work, times=900)
     booked.add("npu", "rejected", work, times=100)
     booked.add("npu", "prefill", work * 5)
@@ -29,11 +45,14 @@ def account() -> EnergyAccount:
     booked.add("pim", "flushed", draft, times=2500)
     booked.add("pim", "in_flight", replace(draft, host_bytes=3))
     booked.add("pim", "preverification", draft * 2)
+    booked.add("control", "committed", Events(control_steps=2500))
+    booked.add("control", "flushed", Events(control_steps=2500))
     return booked
 
 
+FREE = dict.fromkeys(HARDWARE.rows, row(0, 0, 0))
 CELL_BYTES = 1000 * 2**23 + 5000 * 2**21
-MADE = report(account(), 10**12, 2500, MOBILE, CELL_BYTES)
+MADE = report(account(), 10**12, 2500, MOBILE, CELL_BYTES, HARDWARE)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -53,7 +72,9 @@ def test_random_accounts_add_up():
             events = Events(**{field.name: draw.randrange(10**9) for field in fields(Events)})
             device, fate = draw.choice(("npu", "pim", "gpu")), draw.choice(FATES[:-1])
             booked.add(device, fate, events, times=draw.randrange(1000))
-        found = report(booked, draw.randrange(1, 10**13), draw.randrange(1, 99), MOBILE, 0)
+        found = report(
+            booked, draw.randrange(1, 10**13), draw.randrange(1, 99), MOBILE, 0, HARDWARE
+        )
         for style in ("device", "wall"):
             total = found["mid"][style]["total_mj"]
             for by in ("by_device_mj", "by_fate_mj", "by_component_mj"):
@@ -64,13 +85,14 @@ def test_fates_get_what_was_booked_for_them():
     fates = MADE["mid"]["device"]["by_fate_mj"]
     # A pass: 4000 x 2400 + 2^26 bits x 4.9 + 2^25 x 0.4 + 2^23 x 5 pJ.
     one_pass = (4000 * 2400 + 2**26 * 4.9 + 2**25 * 0.4 + 2**23 * 5) / 1e9
-    # A step: 1000 x 2400 + 2^24 bits x 0.8 + 2^21 x 0.4 + 5000 x 5.5 pJ.
-    one_step = (1000 * 2400 + 2**24 * 0.8 + 2**21 * 0.4 + 5000 * 5.5) / 1e9
+    # A step: 1000 x 2400 + 2^24 bits x 0.8 + 2^21 x 0.4 + 5000 cycles x 80.5 pJ, control 1.1 pJ.
+    one_step = (1000 * 2400 + 2**24 * 0.8 + 2**21 * 0.4 + 5000 * 80.5) / 1e9
+    control = 2500 * 1.1 / 1e9
     assert fates == pytest.approx(
         {
-            "committed": 900 * one_pass + 2500 * one_step,
+            "committed": 900 * one_pass + 2500 * one_step + control,
             "rejected": 100 * one_pass,
-            "flushed": 2500 * one_step,
+            "flushed": 2500 * one_step + control,
             "in_flight": one_step,
             "preverification": 2 * one_step,
             "prefill": 5 * one_pass,
@@ -88,6 +110,9 @@ def test_the_wall_also_pays_for_refresh_standby_static_power_and_link():
             "background": 320,
             "static": 400,
             "link": 24 * 4.4e-9,
+            # 2 and 30 mW of hardware that nobody asks.
+            "aau_idle": 2,
+            "control_idle": 30,
         }
     )
     assert {key: wall[key] for key in device} == device
@@ -110,11 +135,11 @@ def test_lost_reads_fall_below_the_floor():
     for (device, fate), events in account().work.items():
         lost.add(device, fate, replace(events, read_bytes=0, pim_read_bytes=0, activates=0))
     with pytest.raises(AssertionError, match=r"mJ/token \(low, device\) is below the"):
-        check_floor(report(lost, 10**12, 2500, MOBILE, CELL_BYTES))
+        check_floor(report(lost, 10**12, 2500, MOBILE, CELL_BYTES, HARDWARE))
 
 
 def test_only_just_below_the_floor_is_below():
-    made = report(account(), 10**12, 2500, MOBILE, CELL_BYTES)
+    made = report(account(), 10**12, 2500, MOBILE, CELL_BYTES, HARDWARE)
     made["floor_mj_per_token"] = made["low"]["device"]["mj_per_token"]
     check_floor(made)
     made["floor_mj_per_token"] *= 1 + 1e-9
@@ -163,6 +188,21 @@ def test_a_synchronous_round_takes_what_a_calculation_by_hand_gives(
     assert alone["floor_mj_per_token"] == pytest.approx(floor, rel=0.02)
 
 
+def test_hardware_that_nobody_asks_takes_power_all_the_time():
+    # A second at 2 and 30 mW; 5000 steps, one in flight, and as much as two in pre-verification.
+    wall, device = (MADE["mid"][style]["by_component_mj"] for style in ("wall", "device"))
+    assert (wall["aau_idle"], wall["control_idle"]) == pytest.approx((2, 30))
+    assert wall["aau"] == device["aau"] == pytest.approx(5003 * 5000 * 80.5 / 1e9)
+    assert wall["control"] == device["control"] == pytest.approx(5000 * 1.1 / 1e9)
+    assert not {"aau_idle", "control_idle"} & device.keys()
+    assert MADE["mid"]["wall"]["by_device_mj"]["control"] == pytest.approx(30 + 5.5e-6)
+    bare = report(account(), 10**12, 2500, MOBILE, CELL_BYTES, replace(HARDWARE, rows=FREE))
+    gone = wall["aau"] + wall["aau_idle"] + wall["control"] + wall["control_idle"]
+    total = MADE["mid"]["wall"]["total_mj"]
+    assert bare["mid"]["wall"]["total_mj"] == pytest.approx(total - gone)
+    assert MADE["hardware"] == {"aau": {"counted": True}}
+
+
 def test_a_gpu_needs_no_rows_for_what_it_lacks():
     booked = EnergyAccount(ranks=0, t_refi_ps=1)
     booked.add("gpu", "committed", Events(read_bytes=10**9, npu_macs=10**9, host_bytes=10**6))
@@ -179,7 +219,7 @@ def test_a_report_is_plain_json_and_says_what_happened():
         "activates": 1000,
         "pim_read_bytes": 2**21,
         "pim_macs": 2**21,
-        "aau_ops": 5000,
+        "aau_cycles": 5000,
         "host_bytes": 3,
     }
 

@@ -117,7 +117,7 @@ def test_events_of_the_same_pass_worked_by_hand():
     attention = 4 * 8 * 3 * 2 * (32 + 102) * 2
     moved = 2 * (events.read_bytes + events.write_bytes)
     assert events.scratchpad_bytes == moved + inputs + attention
-    assert events.activates == events.pim_macs == events.aau_ops == 0
+    assert events.activates == events.pim_macs == events.aau_cycles == 0
 
 
 def test_prefill_is_bound_by_memory_while_short_and_by_the_arrays_when_long():
