@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which nets are clocks, and which of them a gate holds still.
 
-A clock gate is a cell of the library, or a latch that is open while the clock is low and an AND, or
-its like, of its output and the clock. At a clock's edge the latch has what its input has settled to,
+A clock gate is a cell of the library, or a latch that is open while the clock is low and an AND or
+its like of its output and the clock. At an edge the latch has what its input has settled to,
 so that without delays it is a wire: what the enable is before the edge opens a gate in a cycle.
 """
 

@@ -74,8 +74,9 @@ class Gates:
         self._now = Now(
             values=np.zeros(netlist.nets, np.uint8),
             toggles=np.zeros(netlist.nets, np.int64),
-            passes=np.zeros(len(netlist.clocks.gates), np.bool_),
             opened=np.zeros(len(netlist.clocks.gates), np.int64),
+            first=np.full(len(netlist.clocks.gates), NONE, np.int32),
+            behind=np.zeros(flops, np.int32),
             states=states,
             order=np.zeros(flops, np.int32),
             after=np.zeros(flops, np.uint8),

@@ -59,8 +59,9 @@ class Now(NamedTuple):
 
     values: np.ndarray
     toggles: np.ndarray
-    passes: np.ndarray
     opened: np.ndarray
+    first: np.ndarray
+    behind: np.ndarray
     states: np.ndarray
     order: np.ndarray
     after: np.ndarray
@@ -93,10 +94,16 @@ def _look_up(inputs, tables, values, i):
 
 
 @njit(cache=True)
-def _wait(flop, now):
+def _wait(flop, flops, now):
     """Have a flip-flop evaluated at its next edge: until an input changes, it holds what it is."""
-    if not now.waits[flop]:
-        now.waits[flop] = True
+    if now.waits[flop]:
+        return
+    now.waits[flop] = True
+    gate = flops.gates[flop]
+    if gate >= 0:
+        now.behind[flop] = now.first[gate]
+        now.first[gate] = flop
+    else:
         now.waiting[now.count[0]] = flop
         now.count[0] += 1
 
@@ -116,7 +123,7 @@ def _change(net, value, logic, flops, now):
             now.queue[logic.level_starts[level] + now.held[level]] = gate
             now.held[level] += 1
     for k in range(flops.sink_starts[net], flops.sink_starts[net + 1]):
-        _wait(flops.sinks[k], now)
+        _wait(flops.sinks[k], flops, now)
 
 
 @njit(cache=True)
@@ -178,32 +185,43 @@ def start(logic, flops, now):
             now.queued[first + k] = True
     for flop in range(len(now.states)):
         _drive(flop, now.states[flop], logic, flops, now)
-        _wait(flop, now)
+        _wait(flop, flops, now)
     _settle_forced(logic, flops, now)
+
+
+@njit(cache=True)
+def _take(flop, taken, flops, now):
+    """Note the next state of a flip-flop that has an edge, as one of those taken."""
+    following = _look_up(flops.inputs, flops.following, now.values, flop)
+    now.after[taken] = _forced(flop, flops, now, following)
+    now.order[taken] = flop
+    now.waits[flop] = False
 
 
 @njit(cache=True)
 def _clock(mask, logic, flops, now):
     """Take an edge of the domains in a mask."""
-    for k in range(len(flops.gate_enables)):
-        now.passes[k] = now.values[flops.gate_enables[k]] == flops.gate_opens[k]
-        if (mask >> flops.gate_domains[k]) & 1 and now.passes[k]:
-            now.opened[k] += 1
     left = 0
     taken = 0
     for k in range(now.count[0]):
         flop = now.waiting[k]
-        gate = flops.gates[flop]
-        if (mask >> flops.domains[flop]) & 1 and (gate < 0 or now.passes[gate]):
-            following = _look_up(flops.inputs, flops.following, now.values, flop)
-            now.after[taken] = _forced(flop, flops, now, following)
-            now.order[taken] = flop
+        if (mask >> flops.domains[flop]) & 1:
+            _take(flop, taken, flops, now)
             taken += 1
-            now.waits[flop] = False
         else:
             now.waiting[left] = flop
             left += 1
     now.count[0] = left
+    for gate in range(len(flops.gate_enables)):
+        is_open = now.values[flops.gate_enables[gate]] == flops.gate_opens[gate]
+        if is_open and (mask >> flops.gate_domains[gate]) & 1:
+            now.opened[gate] += 1
+            flop = now.first[gate]
+            while flop >= 0:
+                _take(flop, taken, flops, now)
+                taken += 1
+                flop = now.behind[flop]
+            now.first[gate] = NONE
     for k in range(taken):
         flop = now.order[k]
         if now.after[k] != now.states[flop]:

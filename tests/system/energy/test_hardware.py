@@ -10,10 +10,12 @@ import pytest
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.ahasd.params import AhasdParams
 from ahasd.rtl.draftctl.params import DraftctlParams
-from ahasd.system.accounting import parts
+from ahasd.system.aau_work import worked
+from ahasd.system.accounting import energy, parts
 from ahasd.system.config import load_config
 from ahasd.system.energy.hardware import Part, hardware_of, measured
 from ahasd.system.energy.table import LEVELS, Range
+from ahasd.system.simulate import prepare, simulate
 
 
 def row(unit: str, params: Any, library: str, idle: tuple[float, float], extra: float) -> Any:
@@ -120,3 +122,30 @@ def test_the_package_has_records_of_the_default_run():
         assert found, part.unit
         assert len(found.records) == 2
         assert all(value > 0 for value in values(found.idle_w))
+
+
+def test_a_run_has_its_control_by_draft_steps_and_their_fate():
+    keys = {"scheme": "ahasd", "backend.ahasd": "golden", "hardware.draftctl": True}
+    config = load_config("test", {**keys, "backend.draftctl": "golden"})
+    outcome = simulate(config, *prepare(config))
+    found = energy(outcome)
+    steps = {
+        name.removeprefix("control."): each["control_steps"]
+        for name, each in found["events"].items()
+        if "control_steps" in each
+    }
+    assert sum(steps.values()) == outcome.ledger.draft_steps.total() > 0
+    assert steps["committed"] == outcome.ledger.accepted_steps.total()
+    told = found["hardware"]
+    assert told.keys() == {"ahasd", "draftctl", "aau"}
+    mid = found["mid"]["wall"]
+    pj = sum(told[unit]["busy_pj"]["mid"] for unit in ("ahasd", "draftctl"))
+    assert mid["by_component_mj"]["control"] == pytest.approx(sum(steps.values()) * pj / 1e9)
+    watts = sum(each["instances"] * each["idle_w"]["mid"] for each in told.values())
+    idle = sum(mid["by_component_mj"][name] for name in ("aau_idle", "control_idle"))
+    assert idle == pytest.approx(watts * found["time_s"] * 1000)
+    cycles = sum(each.get("aau_cycles", 0) for each in found["events"].values())
+    expected = cycles * told["aau"]["busy_pj"]["mid"] / 1e9
+    assert mid["by_component_mj"]["aau"] == pytest.approx(expected)
+    # All cycles that a step has are those that the record is weighed by, but for abandoned steps.
+    assert cycles >= worked(outcome).total() > 0
