@@ -13,6 +13,7 @@ from ahasd.rtl.draftctl.params import DraftctlParams
 from ahasd.system.aau_work import worked
 from ahasd.system.accounting import energy, parts
 from ahasd.system.config import load_config
+from ahasd.system.energy import hardware
 from ahasd.system.energy.hardware import Part, hardware_of, measured
 from ahasd.system.energy.table import LEVELS, Range
 from ahasd.system.simulate import prepare, simulate
@@ -115,6 +116,7 @@ def test_a_run_has_the_units_of_its_scheme(scheme, changes, expected):
     assert {part.unit: part.instances for part in found} == expected
 
 
+@pytest.mark.full
 def test_the_package_has_records_of_the_default_run():
     config = load_config("default", {"hardware.draftctl": True})
     for part in parts(config):
@@ -124,7 +126,8 @@ def test_the_package_has_records_of_the_default_run():
         assert all(value > 0 for value in values(found.idle_w))
 
 
-def test_a_run_has_its_control_by_draft_steps_and_their_fate():
+def test_a_run_has_its_control_by_draft_steps_and_their_fate(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hardware, "_packaged", lambda: RECORDS)
     keys = {"scheme": "ahasd", "backend.ahasd": "golden", "hardware.draftctl": True}
     config = load_config("test", {**keys, "backend.draftctl": "golden"})
     outcome = simulate(config, *prepare(config))
