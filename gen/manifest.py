@@ -4,6 +4,7 @@
 import enum
 import json
 from dataclasses import asdict, fields, is_dataclass, replace
+from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any
 
@@ -27,8 +28,10 @@ def find_unit(name: str) -> Unit:
         There is none of that name.
     """
     if name not in CATALOGUE:
+        near = get_close_matches(name.lower(), CATALOGUE, 1)
+        meant = f", perhaps {near[0]}" if near else ""
         raise UserError(
-            f"unknown unit {name!r}; known: {', '.join(UNITS)}; parts of the AAU:"
+            f"unknown unit {name!r}{meant}; known: {', '.join(UNITS)}; parts of the AAU:"
             f" {', '.join(PARTS)}"
         )
     return CATALOGUE[name]

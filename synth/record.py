@@ -5,10 +5,12 @@ Records are kept under version control, so that a change of area shows in review
 depends on when or where they were made.
 """
 
+import fcntl
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,35 @@ def write(path: Path, kind: str, rows: Sequence[dict[str, Any]]) -> None:
         aside.replace(path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose another --out") from error
+
+
+def update(
+    path: Path, kind: str, change: Callable[[list[dict[str, Any]]], Sequence[dict[str, Any]]]
+) -> None:
+    """Read a record, change its rows and write it; commands that share a folder take turns.
+
+    Raises
+    ------
+    UserError
+        As `read` and `write`.
+    """
+    with _alone(path.parent):
+        write(path, kind, change(read(path, kind)))
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep others that update records out of a folder, by a lock on itself: it leaves no file."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error.strerror}; choose another --out") from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def _schema(kind: str) -> str:

@@ -59,7 +59,8 @@ def area_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     """Return units with their gates, memories and area by conversion."""
     shown = []
     for row in rows:
-        paper = PAPER_MM2.get(row["unit"]) if not row["overrides"] else None
+        whole = row["configuration"] == "paper" and not row["overrides"]
+        paper = PAPER_MM2.get(row["unit"]) if whole else None
         shown.append(
             (
                 label(row),

@@ -26,7 +26,8 @@ def timing_table(rows: Sequence[dict[str, Any]]) -> TextTable:
     header = ("unit", "by", "clock", "kGE", "ps", "of", "at 28 nm, ps", "of", "clock is")
     note = (
         "ABC: logic between registers, neither clock-to-output nor setup, against the fastest"
-        " clock. OpenSTA: register to register, with both. No wires in either."
+        " clock. OpenSTA: register to register, with both. No wires in either. All by this library"
+        " alone: libraries differ by more than the ranges (docs/area.md)."
     )
     return TextTable("Timing", header, shown, 3, note)
 

@@ -31,11 +31,16 @@ class SerialPort:
         try:
             import serial
         except ImportError:
-            raise UserError(f"serial ports need pySerial; {install_hint('fpga')}") from None
+            raise UserError(
+                f"a port such as {name!r} needs pySerial: {install_hint('fpga')};"
+                " simulated boards, `rtl` and `golden`, do not"
+            ) from None
         try:
             self._port = serial.serial_for_url(name, baudrate=baud, timeout=PATIENCE_S)
         except (serial.SerialException, ValueError) as error:
-            raise UserError(f"cannot open the port {name}: {error}") from error
+            raise UserError(
+                f"cannot open the port {name}: {error}; give a serial port, or `rtl` or `golden`"
+            ) from error
         self._gap_s = gap_s
 
     def send(self, data: bytes) -> None:

@@ -192,10 +192,17 @@ def read(path: Path) -> Activity:
             )
     except FileNotFoundError:
         raise UserError(
-            f"there is no {path}; record the pins of a run with `ahasd run --activity`"
+            f"there is no {path}; record the pins of a run with `ahasd run --activity`, which keeps"
+            " those of the control units and, where the run has an AAU, of the AAU; no part has any"
         ) from None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} holds no recorded pins: {error}") from None
+        raise UserError(
+            f"{path} holds no recorded pins: {error}; record again with `ahasd run --activity`"
+        ) from None
+    if found.unit != path.stem:
+        raise UserError(
+            f"{path} holds the pins of {found.unit}; give the file back its name, {found.unit}.npz"
+        )
     if UNITS[found.unit].source_sha256() != header["source_sha256"]:
         raise UserError(
             f"{path} was recorded before the sources of {found.unit} changed;"

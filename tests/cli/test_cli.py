@@ -223,6 +223,12 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
     assert "apt-get install g++" in told
 
 
+def test_doctor_tells_of_a_place_that_cannot_be_written(capsys, monkeypatch):
+    monkeypatch.setenv("AHASD_CACHE", "/proc/nowhere")
+    assert main(["doctor"]) == 1
+    assert "/proc cannot be written; set AHASD_CACHE" in " ".join(capsys.readouterr().out.split())
+
+
 def test_doctor_tells_of_every_extra_in_one_form(capsys, monkeypatch):
     def missing(name):
         raise PackageNotFoundError(name)

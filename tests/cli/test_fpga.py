@@ -68,9 +68,11 @@ def test_a_build_is_printed_and_recorded_without_its_time(monkeypatch, tmp_path,
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["fpga", "--self-test", "rtl"], "need a board; `ahasd fpga` lists them"),
         (["fpga", "de10"], "unknown board 'de10'; known: hx8k, ulx3s"),
         (["fpga", "hx8k", "--config", "huge"], "unit board has no configuration 'huge'"),
         (["fpga", "hx8k", "--self-test", "/dev/none"], "cannot open the port /dev/none"),
+        (["fpga", "hx8k", "--self-test", "rlt"], "give a serial port, or `rtl` or `golden`"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(words, message, capsys, monkeypatch):

@@ -163,6 +163,12 @@ def test_what_cannot_be_done_is_told_with_its_remedy(run: Path, capsys, argument
     assert "Traceback" not in error
 
 
+def test_a_file_under_another_units_name_is_told(run: Path, capsys):
+    (run / "activity" / "draftctl.npz").rename(run / "activity" / "edc.npz")
+    assert main(["power", "edc", "--run", "runs/mine", "--library", "ge"]) == 2
+    assert "holds the pins of draftctl; give the file back its name" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut off"])
 def test_a_file_that_is_no_record_is_told(run: Path, capsys, content: bytes):
     (run / "activity" / "draftctl.npz").write_bytes(content)

@@ -2,12 +2,17 @@
 """`ahasd area` and `ahasd timing` as a user calls them."""
 
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ahasd.cli import main
+from ahasd.cli import synthesis as commands
 from ahasd.rtl.configs import UNITS
 from ahasd.synth.library import OSU018
+from ahasd.synth.tables import TextTable
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +108,13 @@ def test_the_top_is_shown_as_a_share_of_dies_with_a_verdict(place, capsys, monke
             ["area", "gtsu", "--sweep", "ranks=2,4", "--sweep", "queue=1"],
             "their number must be equal, not ranks 2, queue 1",
         ),
+        (["area", "Gtsu"], "unknown unit 'Gtsu', perhaps gtsu; known:"),
+        (["area", "gtsu", "--blocks"], "--blocks are no units; leave out units"),
+        (
+            ["area", "gtsu", "--sweep", "ranks=2,4", "--set", "ranks=8"],
+            "ranks is given by --set and by --sweep; choose one",
+        ),
+        (["gen", "--set", "ranks=4"], "--set and --module need a unit"),
         (["timing", "gtsu", "--library", "ge"], "placeholders for delays"),
         (["timing", "nonesuch", "--library", "ge"], "unknown unit 'nonesuch'"),
     ],
@@ -134,3 +146,69 @@ def test_timing_shows_paths_and_keeps_rows(place, capsys):
         assert word in shown
     told = json.loads((place / "runs" / "synth" / "timing-test-osu018.json").read_text())
     assert [row["unit"] for row in told["rows"]] == ["draftctl"]
+
+
+TABLE = TextTable(
+    "Power",
+    ("unit", "a header of many words", "mW"),
+    [("gtsu ranks=4 (macros)", "0.30-0.32", "1,234.5678"), ("`edc`", "0.1", "2")],
+    note="and a note below the figures",
+)
+
+
+@pytest.mark.parametrize("columns", [1, 20, 45, 120])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_no_figure_is_cut_however_narrow_the_output_is(monkeypatch, capsys, columns, terminal):
+    monkeypatch.setenv("COLUMNS", f"{columns}")
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    commands.show(TABLE)
+    shown = capsys.readouterr().out
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
+    for row in TABLE.rows:
+        for value in row:
+            assert value.strip("`") in shown
+    assert "`" not in shown
+    if not terminal:
+        heights = [line for line in shown.splitlines() if "gtsu ranks=4 (macros)" in line]
+        assert [all(value in line for value in TABLE.rows[0]) for line in heights] == [True]
+
+
+def test_commands_that_share_a_folder_lose_no_row(place):
+    names = ("draftctl", "gtsu", "exp2", "log2", "recip")
+    with ThreadPoolExecutor(len(names)) as pool:
+        ended = pool.map(
+            lambda name: (
+                subprocess.run(
+                    [sys.executable, "-m", "ahasd", "area", name, "--config", "test"],
+                    cwd=place,
+                    capture_output=True,
+                    check=False,
+                ).returncode
+            ),
+            names,
+        )
+        assert list(ended) == [0] * len(names)
+    for kind in ("area", "history"):
+        held = json.loads((place / "runs" / "synth" / f"{kind}-test-ge.json").read_text())["rows"]
+        assert sorted(row["unit"] for row in held) == sorted(names)
+
+
+def test_a_papers_area_stands_only_beside_its_own_sizes(capsys):
+    shown = []
+    for configuration in ("small", "paper"):
+        assert main(["area", "edc", "--config", configuration]) == 0
+        line = next(line for line in capsys.readouterr().out.splitlines() if "edc " in line)
+        shown.append(line.split()[-2])
+    assert shown == ["-", "50"]  # 0.05 mm2 in the paper's table
+
+
+def test_a_plot_without_rows_says_what_it_needs(capsys):
+    assert main(["area", "draftctl", "--config", "test", "--plot"]) == 0
+    assert "nothing to draw: plots need rows of the top" in capsys.readouterr().out
+
+
+def test_a_closed_output_ends_quietly(place):
+    command = f"{sys.executable} -m ahasd gen >&-"
+    ended = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, check=False)
+    assert b"Traceback" not in ended.stderr

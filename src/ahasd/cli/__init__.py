@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print_error=False,
                 result_action="return_value",
             )
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed by the caller
+                sys.stdout.flush()
         except (UserError, CycloptsError) as error:
             told = " ".join(str(error).split()).replace("Unused Tokens", "unexpected arguments")
             print(f"error: {told}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)

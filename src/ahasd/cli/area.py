@@ -32,14 +32,16 @@ def area(
     """Synthesise hardware units and show their area, in gates, as 28 nm logic and of DRAM dies.
 
     Prints gates, flip-flops, memories and what became of them; area by three conversions, beside
-    the paper's; and the share of DRAM dies. OUT/area-CONFIG-LIBRARY.json keeps a row for each
+    the paper's; and, with the top (ahasd) among them, the share of DRAM dies of what OUT has of it
+    and of the AAU. OUT/area-CONFIG-LIBRARY.json keeps a row for each
     unit, with parameters, hashes and versions; rows of other units stay. Where an area changes,
     OUT/history-CONFIG-LIBRARY.json gets a line.
 
     For example:
 
     - `ahasd area`
-    - `ahasd area edc gtsu --parts`
+    - `ahasd area edc exp2`
+    - `ahasd area ahasd aau --memories macros --parts`
     - `ahasd area queues --memories macros`
     - `ahasd area aau --set lanes=4 --boundaries repeated`
     - `ahasd area aau --sweep lanes=1,2,4,8,16,32 --plot`
@@ -49,7 +51,8 @@ def area(
     Parameters
     ----------
     units
-        Units of the catalogue; by default all that are on a DRAM die.
+        Units of the catalogue, such as edc, or parts of the AAU, such as exp2 (`ahasd gen` lists
+        both); by default all units that are on a DRAM die.
     config
         Configuration to start from: paper, small or test.
     library
@@ -68,7 +71,7 @@ def area(
     blocks
         Show building blocks beside an estimate instead of units.
     set_
-        A parameter, as key=value; may be given several times.
+        A parameter, as key=value; may be given several times. An unknown key lists those there are.
     sweep
         A parameter and its values, as key=value,value,...; given several times, all go on together.
     plot
@@ -81,13 +84,13 @@ def area(
     """
     from rich.console import Console
 
-    from ahasd import __version__
+    from ahasd import UserError, __version__
     from ahasd.cli.synthesis import chosen, show
     from ahasd.gen.manifest import find
     from ahasd.synth.area import area as area_of
     from ahasd.synth.history import extended
     from ahasd.synth.library import load
-    from ahasd.synth.record import merge, read, record_path, write
+    from ahasd.synth.record import merge, read, record_path, update
     from ahasd.synth.tables import (
         area_table,
         boundary_table,
@@ -97,6 +100,14 @@ def area(
         verdict_line,
     )
 
+    fixed, steps = assignments(set_ or ()), swept(sweep or ())
+    if blocks and (units or fixed or sweep or parts or plot):
+        raise UserError(
+            "--blocks are no units; leave out units, --set, --sweep, --parts and --plot"
+        )
+    for key in fixed:
+        if key in steps[0]:
+            raise UserError(f"{key} is given by --set and by --sweep; choose one")
     cells = load(library, liberty or ())
     if blocks:
         _blocks(cells, out, cached=not no_cache)
@@ -106,7 +117,6 @@ def area(
     read(path, "area")  # what is no record is told before the work
     read(past, "history")
     rows = []
-    fixed, steps = assignments(set_ or ()), swept(sweep or ())
     for unit, step in itertools.product(units, steps):
         find(unit, config, fixed | step)  # what is no parameter, too
     for unit, changes in chosen(units, steps):
@@ -121,9 +131,12 @@ def area(
             cached=not no_cache,
         )
         rows.append(row)
-        write(path, "area", merge(read(path, "area"), [row]))
-        told = extended(read(past, "history"), row, version=__version__, date=f"{date.today()}")
-        write(past, "history", told)
+        update(path, "area", lambda held, row=row: merge(held, [row]))
+        update(
+            past,
+            "history",
+            lambda held, row=row: extended(held, row, version=__version__, date=f"{date.today()}"),
+        )
     known = [row for row in read(path, "area") if row["memories"] == memories]
     both_ways = boundary_table([row for row in known if row["unit"] in {r["unit"] for r in rows}])
     divided = (parts_table(row) for row in rows if parts)
@@ -143,7 +156,13 @@ def _plots(rows: list[dict[str, Any]], out: Path) -> None:
     from ahasd import UserError
     from ahasd.cli.area_plots import plots
 
-    for name, text in plots(rows).items():
+    drawn = plots(rows)
+    if not drawn:
+        told = (
+            "nothing to draw: plots need rows of the top or the AAU with --parts, or of a --sweep"
+        )
+        Console().print(told, markup=False, highlight=False)
+    for name, text in drawn.items():
         path = out / f"{name}.svg"
         try:
             path.write_text(text, encoding="utf-8")

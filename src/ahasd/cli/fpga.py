@@ -57,11 +57,15 @@ def fpga(
     record
         Folder of the record; synth/results, in a checkout, refreshes what docs show.
     self_test
-        A serial port with the board behind it, or `rtl` or `golden`; nothing is built.
+        A serial port with the board behind it, or `rtl` or `golden`; nothing is built. The golden
+        board takes minutes with a board's large configuration, the other seconds.
     """
+    from ahasd import UserError
     from ahasd.synth.fpga.boards import find_board
 
     if board is None:
+        if self_test or config or set_:
+            raise UserError("--self-test, --config and --set need a board; `ahasd fpga` lists them")
         _list()
         return 0
     chosen = find_board(board)

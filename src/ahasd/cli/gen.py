@@ -13,7 +13,7 @@ def gen(
     unit: str = "",
     /,
     *,
-    config: str = "paper",
+    config: Annotated[str, Parameter(name=("--config", "--configuration"))] = "paper",
     out: Path = Path("build/verilog"),
     module: str | None = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
@@ -41,12 +41,15 @@ def gen(
     module
         Name of the Verilog module; ahasd_UNIT by default.
     set_
-        A parameter, as key=value; may be given several times.
+        A parameter, as key=value; may be given several times. An unknown key lists those there are.
     """
+    from ahasd import UserError
     from ahasd.rtl.configs import UNITS
     from ahasd.rtl.parts import PARTS
 
     if not unit:
+        if set_ or module:
+            raise UserError("--set and --module need a unit; `ahasd gen` lists them")
         for title, entries in (("", UNITS), ("parts of the AAU, which stand alone:", PARTS)):
             print(title, end="\n" * bool(title))
             for entry in entries.values():

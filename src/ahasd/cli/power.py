@@ -53,7 +53,7 @@ def power(
     from ahasd.synth.power.activity import read as read_activity
     from ahasd.synth.power.power import power as power_of
     from ahasd.synth.power.tables import command_table, origin_line, power_table
-    from ahasd.synth.record import merge, read, record_path, write
+    from ahasd.synth.record import merge, read, record_path, update
 
     cells = load(library, liberty or ())
     folder = run / "activity"
@@ -64,7 +64,7 @@ def power(
         path = record_path(out, "power", activity.header["configuration"], cells)
         read(path, "power")  # what is no record is told before the work
         rows.append(power_of(activity, cells, cached=not no_cache))
-        write(path, "power", merge(read(path, "power"), rows[-1:]))
+        update(path, "power", lambda held: merge(held, rows[-1:]))
     show(power_table(rows), command_table(rows))
     console = Console()
     console.print(origin_line(rows), markup=False, highlight=False)

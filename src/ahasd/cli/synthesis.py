@@ -2,6 +2,7 @@
 """What the commands of synthesis share."""
 
 import itertools
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -38,13 +39,51 @@ def chosen(
 
 
 def show(*tables: TextTable) -> None:
-    """Print tables; empty ones are left out."""
-    for each in tables:
+    """Print tables, empty ones left out; row by row where a terminal is too narrow for one.
+
+    Figures are never cut: what is no terminal gets lines as long as they have to be.
+    """
+    console = Console()
+    for each in map(_plain, tables):
         if not each.rows:
             continue
+        columns = list(zip(each.header, *each.rows, strict=True))
+        widths = [max(map(len, (*name.split(), *values))) for name, *values in columns]
+        needed = _table_width(widths)
+        if needed > console.width and console.is_terminal:
+            _show_rows(console, each)
+            continue
         table = Table(title=each.title, caption=each.note or None)
-        for i, name in enumerate(each.header):
-            table.add_column(name.replace("`", ""), justify="left" if i < each.texts else "right")
+        wraps = _table_width([max(map(len, column)) for column in columns]) > console.width
+        for i, (name, width) in enumerate(zip(each.header, widths, strict=True)):
+            title = textwrap.fill(name, width) if wraps else name
+            table.add_column(title, justify="left" if i < each.texts else "right")
         for row in each.rows:
             table.add_row(*row)
-        Console().print(table)
+        Console(width=max(needed, console.width)).print(table)
+
+
+def _plain(table: TextTable) -> TextTable:
+    """Return a table without the marks that pages have."""
+    header, *rows = (
+        tuple(text.replace("`", "") for text in r) for r in (table.header, *table.rows)
+    )
+    return table._replace(header=header, rows=rows)
+
+
+def _table_width(widths: Sequence[int]) -> int:
+    """Return the characters of a line of columns, with blanks and borders."""
+    return sum(width + 3 for width in widths) + 1
+
+
+def _show_rows(console: Console, table: TextTable) -> None:
+    """Print the rows of a table one below the other, a line for each column."""
+    console.print(f"{table.title}:", markup=False, highlight=False)
+    longest = max(map(len, table.header))
+    for row in table.rows:
+        for name, value in zip(table.header, row, strict=True):
+            told = f"  {name:{longest}}  {value}"
+            console.print(told, markup=False, highlight=False, soft_wrap=True)
+        console.print()
+    if table.note:
+        console.print(table.note, markup=False, highlight=False)

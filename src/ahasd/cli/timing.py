@@ -35,7 +35,7 @@ def timing(
     Parameters
     ----------
     units
-        Units of the catalogue; by default all that are on a DRAM die.
+        Units of the catalogue, or parts of the AAU; by default all units on a DRAM die.
     config
         Configuration to start from: paper, small or test.
     library
@@ -57,7 +57,7 @@ def timing(
 
     from ahasd.cli.synthesis import chosen, show
     from ahasd.synth.library import load
-    from ahasd.synth.record import merge, read, record_path, write
+    from ahasd.synth.record import merge, read, record_path, update
     from ahasd.synth.timing import timing as timing_of
     from ahasd.synth.timing_tables import path_table, timing_table
 
@@ -76,6 +76,6 @@ def timing(
             cached=not no_cache,
         )
         rows.append(row)
-        write(path, "timing", merge(read(path, "timing"), [row]))
+        update(path, "timing", lambda held, row=row: merge(held, [row]))
     show(timing_table(rows), path_table(rows))
     Console().print(f"see {path}", markup=False, highlight=False, soft_wrap=True)

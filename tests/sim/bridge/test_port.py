@@ -31,5 +31,5 @@ def test_a_port_that_cannot_be_opened_is_named(name):
 
 def test_without_pyserial_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "serial", None)
-    with pytest.raises(UserError, match=r"need pySerial; .*\[fpga\]"):
+    with pytest.raises(UserError, match=r"needs pySerial: .*\[fpga\]"):
         SerialPort("loop://", gap_s=0.001)
