@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ahasd doctor`: what is there and what is missing."""
 
-import os
 import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import PackageNotFoundError, version
 
 
@@ -68,7 +68,9 @@ def doctor() -> int:
     kept = cache_folder()
     print(f"compiled units and netlists are kept in {kept} (AHASD_CACHE); they may be deleted")
     nearest = next(folder for folder in (kept, *kept.absolute().parents) if folder.exists())
-    if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+    try:
+        tempfile.TemporaryFile(dir=nearest).close()
+    except OSError:
         print(f"  MISSING a place to keep them: {nearest} cannot be written; set AHASD_CACHE")
         return 1
     return 0 if all(present for _, present, _ in required) else 1
