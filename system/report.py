@@ -109,6 +109,15 @@ def memory_line(commands: dict[str, int]) -> str:
     )
 
 
+def uncounted_lines(run: dict[str, Any]) -> list[str]:
+    """Return a sentence for each unit of a run that its energy is without."""
+    return [
+        f"{run['scheme']}: energy without {unit}, {told['instances']} of them: {told['why']}"
+        for unit, told in run["energy"]["hardware"].items()
+        if not told["counted"]
+    ]
+
+
 def table(results: dict[str, Any]) -> Table:
     """Return a run's results as a table, one column a scheme, the first the one asked for."""
     timing, backend = results["timing_is_of"], results["backend"]

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from ahasd.system.config import load_config
-from ahasd.system.report import devices, memory_line, scaled, table
+from ahasd.system.report import devices, memory_line, scaled, table, uncounted_lines
 from ahasd.system.results import document
 from ahasd.system.simulate import prepare, simulate
 
@@ -100,3 +100,12 @@ def test_what_is_said_of_the_memory_holds_whichever_count_is_larger(ran, simulat
     assert line.startswith(f"memory: {ran:,} commands in all; {simulated:,} were simulated")
     assert "the others" not in line, "there may be none"
     assert "\n" not in line
+
+
+def test_hardware_that_no_energy_is_counted_of_is_told():
+    hardware = {
+        "ahasd": {"instances": 1, "counted": True},
+        "aau": {"instances": 16, "counted": False, "why": "no record"},
+    }
+    run = {"scheme": "ahasd", "energy": {"hardware": hardware}}
+    assert uncounted_lines(run) == ["ahasd: energy without aau, 16 of them: no record"]

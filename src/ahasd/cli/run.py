@@ -122,7 +122,7 @@ def run(
     from ahasd.system.devices.mapping import mapping_lines
     from ahasd.system.devices.pool import DevicePool
     from ahasd.system.metrics.records import records
-    from ahasd.system.report import memory_line, table
+    from ahasd.system.report import memory_line, table, uncounted_lines
     from ahasd.system.results import check_folder, document, origin_of, write_folder
     from ahasd.system.simulate import asserted, prepare, simulate
 
@@ -205,6 +205,8 @@ def run(
             f" {control['differing_from_software']:,} otherwise in software"
         )
     for run in results["runs"]:
+        for line in uncounted_lines(run):
+            print(line)
         for line in mapping_lines(run):
             print(f"{run['scheme']}, {line}")
     commands = results["timing"]["memory_commands"]
