@@ -30,7 +30,7 @@ from ahasd.gen.emit import write
 from ahasd.rtl.aau.encodings import Op
 from ahasd.rtl.aau.numerics import DEFAULT
 from ahasd.rtl.aau.params import AauParams
-from ahasd.rtl.aau.scalar import program_cycles
+from ahasd.rtl.aau.scalar_programs import program_cycles
 from ahasd.rtl.aau.schedule import APPLY
 from ahasd.rtl.configs import UNITS
 from ahasd.rtl.parts import PARTS

@@ -9,7 +9,16 @@ from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.integers import ints
 from ahasd.rtl.aau.primitives.load.golden import Real
 from ahasd.rtl.aau.reals import constant, real_width, zero
-from ahasd.rtl.aau.scalar import PROGRAMS, Code, Number, Source, Target
+from ahasd.rtl.aau.scalar import Number
+from ahasd.rtl.aau.scalar_programs import (
+    FLOORING,
+    NEGATING,
+    Code,
+    Instruction,
+    Register,
+    Source,
+    programs,
+)
 from ahasd.rtl.aau.sums import whole
 
 EXPONENT_LIMIT = 200
@@ -34,69 +43,79 @@ class Told(NamedTuple):
 
 def finish(command: Command, state: State, params: AauParams) -> tuple[Constants, Told]:
     """Run the program that ends a row."""
-    numerics = params.numerics
-    behind = params.sum_fraction_width
-    base = whole(state.reference, command.op, params)
-    exponent = state.reference if command.op in MOMENTS else 0
-    registers: dict[int, Number] = dict.fromkeys(range(4), scalar.ZERO)
+    numerics, op = params.numerics, Op(command.op)
+    integers = _integers(command, state, params)
+    sources: dict[int, Number] = _constants(command, params)
+    if op in params.passes:
+        for step in programs(numerics).get(op, ()):
+            sources[step.to] = _result(step, sources, integers, params)
+    r0, r1, r2 = (sources[register] for register in Register)
+    nothing, none = Constants(0, zero(), zero()), Told(0, 0, 0)
+    match op:
+        case Op.SOFTMAX:
+            return nothing._replace(limit=scalar.anchored(r0, numerics)), none
+        case Op.LAYERNORM | Op.RMSNORM:
+            return nothing._replace(factor=short(r2, params), offset=short(r1, params)), none
+        case Op.STATISTICS:
+            return nothing, Told(*(scalar.single(each) for each in (r0, r1, r2)))
+        case Op.SUM:
+            return nothing, none._replace(value=scalar.single(r0))
+    return nothing, none
+
+
+def _constants(command: Command, params: AauParams) -> dict[int, Number]:
+    found: dict[int, Number] = dict.fromkeys(Register, scalar.ZERO)
     for source, code in (
         (Source.K0, command.k0),
         (Source.K1, command.k1),
         (Source.K2, command.k2),
     ):
         k = constant(code, scalar.MANTISSA_WIDTH)
-        registers[source] = scalar.normalised(
+        found[source] = scalar.normalised(
             int(k.sign), int(k.mantissa), int(k.exponent) - scalar.MANTISSA_WIDTH + 1
         )
-    registers[Source.LN2] = scalar.LN2
-    integers = {
+    found[Source.LN2] = scalar.LN2
+    found[Source.HALF] = scalar.HALF
+    found[Source.THREE_HALVES] = scalar.THREE_HALVES
+    found[Source.ANCHOR] = scalar.anchor(params.numerics)
+    return found
+
+
+def _integers(command: Command, state: State, params: AauParams) -> dict[Source, tuple[int, int]]:
+    """Return the integers of a row, each with the exponent of its lowest bit."""
+    behind = params.sum_fraction_width
+    exponent = state.reference if command.op in MOMENTS else 0
+    return {
         Source.A: (state.a, exponent - behind),
         Source.B: (state.b, 2 * exponent - behind),
         Source.COUNT: (state.count, 0),
-        Source.PEAK: (state.reference, -numerics.fraction_width),
-        Source.CEILING: (base, 0),
+        Source.PEAK: (state.reference, -params.numerics.fraction_width),
+        Source.CEILING: (whole(state.reference, command.op, params), 0),
     }
-    left: dict[Target, Number] = {}
-    for code, to, a, b in PROGRAMS.get(Op(command.op), ()) if command.op in params.passes else ():
-        match code:
-            case Code.TAKE:
-                value, exponent = integers[a]
-                found = scalar.normalised(int(value < 0), abs(value), exponent)
-            case Code.MULTIPLY:
-                found = scalar.multiply(registers[a], registers[b])
-            case Code.ADD | Code.SUM:
-                found = scalar.add(registers[a], registers[b], floor=code is Code.SUM)
-            case Code.SUBTRACT | Code.EXCESS:
-                negated = registers[b]._replace(sign=registers[b].sign ^ 1)
-                found = scalar.add(registers[a], negated, floor=code is Code.EXCESS)
-            case Code.LOG2:
-                found = scalar.log2(registers[a], numerics)
-            case Code.RECIP:
-                found = scalar.reciprocal(registers[a], numerics)
-            case Code.RSQRT:
-                found = scalar.reciprocal_root(registers[a], numerics)
-            case Code.EXP2:
-                found = scalar.power(registers[a], numerics)
-        if to < Target.LIMIT:
-            registers[to] = found
-        left[to] = found
-    nothing = scalar.ZERO
-    limit = scalar.fixed(
-        left.get(Target.LIMIT, nothing), numerics.fraction_width, numerics.scaled_width
-    )
-    return (
-        Constants(
-            limit,
-            short(left.get(Target.FACTOR, nothing), params),
-            short(left.get(Target.OFFSET, nothing), params),
-        ),
-        Told(
-            *(
-                scalar.single(left.get(target, nothing))
-                for target in (Target.VALUE, Target.ENTROPY, Target.PROBABILITY)
-            )
-        ),
-    )
+
+
+def _result(
+    step: Instruction,
+    sources: dict[int, Number],
+    integers: dict[Source, tuple[int, int]],
+    params: AauParams,
+) -> Number:
+    numerics = params.numerics
+    if step.code is Code.TAKE:
+        value, exponent = integers[step.a]
+        return scalar.normalised(int(value < 0), abs(value), exponent)
+    a, b = sources[step.a], sources[step.b]
+    match step.code:
+        case Code.MULTIPLY:
+            return scalar.multiply(a, b)
+        case Code.LOG2:
+            return scalar.log2(a, numerics)
+        case Code.RSQRT:
+            return scalar.reciprocal_root(a, numerics)
+        case Code.EXP2:
+            return scalar.power(a, numerics)
+    b = scalar.negated(b) if step.code in NEGATING else b
+    return scalar.add(a, b, floor=step.code in FLOORING)
 
 
 def short(number: Number, params: AauParams) -> Real:

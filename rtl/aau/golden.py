@@ -10,7 +10,7 @@ from ahasd.rtl.aau.primitives.integers import ints
 from ahasd.rtl.aau.reals import zero
 from ahasd.rtl.aau.reduction import empty, merge, outgoing
 from ahasd.rtl.aau.rows import Beat, Rows
-from ahasd.rtl.aau.scalar import program_cycles
+from ahasd.rtl.aau.scalar_programs import program_cycles
 from ahasd.rtl.aau.schedule import APPLY, Out, Pass, command_cycles
 
 

@@ -27,7 +27,7 @@ class Numerics:
     exp2_segments, recip_segments, rsqrt_segments, log2_segments
         Segments of the linear tables, powers of two; those of rsqrt cover two octaves.
     rsqrt_newton
-        One Newton step behind the table of rsqrt.
+        One Newton step behind the table of rsqrt, whose values then have about half of the bits.
 
     Raises
     ------

@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bit-exact model of what ends a row: a small machine on numbers with long mantissas.
+"""Bit-exact model of the machine that ends a row: numbers with long mantissas.
 
-A program turns a reduced row into the constants of its second pass, or into what is told of it.
-Numbers have `MANTISSA_WIDTH` bits, rounded to odd; exponents and zero are as in a lane.
+Every result is the exact one rounded to odd, but for functions from tables; exponents and zero are
+as in a lane. `scalar_programs.py` has what is calculated with them.
 """
 
-import enum
+from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
-from ahasd.rtl.aau.encodings import Op
 from ahasd.rtl.aau.numerics import Numerics
-from ahasd.rtl.aau.primitives.exp2.golden import exp2
-from ahasd.rtl.aau.primitives.log2.golden import logarithm
-from ahasd.rtl.aau.primitives.recip.golden import recip
-from ahasd.rtl.aau.primitives.rsqrt.golden import rsqrt
+from ahasd.rtl.aau.primitives.exp2 import golden as exp2
+from ahasd.rtl.aau.primitives.log2 import golden as logarithm
+from ahasd.rtl.aau.primitives.rsqrt import golden as rsqrt
+from ahasd.rtl.aau.primitives.tables import LinearTable
+from ahasd.rtl.aau.reals import LOWEST
 
-MANTISSA_WIDTH = 36
-EXPONENT_WIDTH = 12
-LOWEST = -(1 << (EXPONENT_WIDTH - 1))
-GUARD_WIDTH = 3
-LN2_CODE = 0xB17217F7D  # ln(2) in MANTISSA_WIDTH bits, its exponent -1
+MANTISSA_WIDTH = 32
+"""Twice the bits of a loaded mantissa, so that `n b - a^2` loses less than those did."""
 
 
 class Number(NamedTuple):
@@ -31,153 +29,20 @@ class Number(NamedTuple):
 
 
 ZERO = Number(0, 0, LOWEST)
-LN2 = Number(0, LN2_CODE, -1)
+HALF = Number(0, 1 << (MANTISSA_WIDTH - 1), -1)
+THREE_HALVES = Number(0, 3 << (MANTISSA_WIDTH - 2), 0)
+LN2 = Number(0, 0xB17217F8, -1)
 
 
-class Code(enum.IntEnum):
-    """What an instruction does with its operands a and b."""
+def anchor(numerics: Numerics) -> Number:
+    """Return what a number is added to for its bits to stand where those of a scaled number do.
 
-    TAKE = 0
-    """An integer of the row becomes a number."""
-    MULTIPLY = 1
-    ADD = 2
-    SUBTRACT = 3
-    EXCESS = 4
-    """a - b, or 0 if that is below."""
-    SUM = 5
-    """a + b, or 0 if that is below."""
-    LOG2 = 6
-    """Of a; that of 0 is 0."""
-    RECIP = 7
-    """1/a; that of 0 is 0."""
-    RSQRT = 8
-    """1/sqrt(a); that of 0 is 0."""
-    EXP2 = 9
-    """2**-a, a not below 0."""
-
-
-CYCLES = {
-    Code.TAKE: 3,
-    Code.MULTIPLY: 4,
-    Code.ADD: 3,
-    Code.SUBTRACT: 3,
-    Code.EXCESS: 3,
-    Code.SUM: 3,
-    Code.LOG2: 6,
-    Code.RECIP: 6,
-    Code.EXP2: 6,
-}
-
-
-class Source(enum.IntEnum):
-    """Where an operand comes from: registers, constants, or integers of the row for `TAKE`."""
-
-    R0 = 0
-    R1 = 1
-    R2 = 2
-    R3 = 3
-    K0 = 4
-    K1 = 5
-    K2 = 6
-    LN2 = 7
-    A = 8
-    B = 9
-    COUNT = 10
-    PEAK = 11
-    """The largest scaled number."""
-    CEILING = 12
-    """The whole number that is not below it."""
-
-
-class Target(enum.IntEnum):
-    """Where a result goes: registers, constants of the second pass, or what is told."""
-
-    R0 = 0
-    R1 = 1
-    R2 = 2
-    R3 = 3
-    LIMIT = 4
-    """Scaled number from which scaled elements are subtracted."""
-    FACTOR = 5
-    OFFSET = 6
-    VALUE = 7
-    ENTROPY = 8
-    PROBABILITY = 9
-
-
-class Instruction(NamedTuple):
-    """One step of a program."""
-
-    code: Code
-    to: Target
-    a: Source
-    b: Source = Source.R0
-
-
-_C, _T, _S = Code, Target, Source
-_NORM_HEAD = (
-    Instruction(_C.TAKE, _T.R0, _S.COUNT),
-    Instruction(_C.TAKE, _T.R1, _S.B),
-    Instruction(_C.MULTIPLY, _T.R1, _S.R1, _S.R0),
-)
-_NORM_TAIL = (  # n^2 times the mean square error is in R1
-    Instruction(_C.MULTIPLY, _T.R3, _S.R0, _S.R0),
-    Instruction(_C.MULTIPLY, _T.R3, _S.R3, _S.K1),
-    Instruction(_C.ADD, _T.R1, _S.R1, _S.R3),
-    Instruction(_C.RSQRT, _T.R1, _S.R1),
-    Instruction(_C.MULTIPLY, _T.R1, _S.R1, _S.R0),
-    Instruction(_C.MULTIPLY, _T.FACTOR, _S.R1, _S.K2),
-)
-PROGRAMS: dict[Op, tuple[Instruction, ...]] = {
-    Op.SOFTMAX: (
-        Instruction(_C.TAKE, _T.R0, _S.A),
-        Instruction(_C.LOG2, _T.R0, _S.R0),
-        Instruction(_C.TAKE, _T.R1, _S.CEILING),
-        Instruction(_C.ADD, _T.R0, _S.R0, _S.R1),
-        Instruction(_C.SUBTRACT, _T.LIMIT, _S.R0, _S.K1),
-    ),
-    Op.STATISTICS: (
-        Instruction(_C.TAKE, _T.R0, _S.A),
-        Instruction(_C.LOG2, _T.R1, _S.R0),
-        Instruction(_C.RECIP, _T.R0, _S.R0),
-        Instruction(_C.TAKE, _T.R2, _S.B),
-        Instruction(_C.MULTIPLY, _T.R0, _S.R0, _S.R2),
-        Instruction(_C.SUM, _T.R0, _S.R0, _S.R1),
-        Instruction(_C.MULTIPLY, _T.ENTROPY, _S.R0, _S.LN2),
-        Instruction(_C.TAKE, _T.R2, _S.CEILING),
-        Instruction(_C.ADD, _T.R1, _S.R1, _S.R2),
-        Instruction(_C.MULTIPLY, _T.VALUE, _S.R1, _S.LN2),
-        Instruction(_C.TAKE, _T.R2, _S.PEAK),
-        Instruction(_C.EXCESS, _T.R1, _S.R1, _S.R2),
-        Instruction(_C.EXP2, _T.PROBABILITY, _S.R1),
-    ),
-    Op.LAYERNORM: (
-        *_NORM_HEAD,
-        Instruction(_C.TAKE, _T.R2, _S.A),
-        Instruction(_C.MULTIPLY, _T.OFFSET, _S.R2, _S.K0),
-        Instruction(_C.MULTIPLY, _T.R3, _S.R2, _S.R2),
-        Instruction(_C.EXCESS, _T.R1, _S.R1, _S.R3),
-        *_NORM_TAIL,
-    ),
-    Op.RMSNORM: (*_NORM_HEAD, *_NORM_TAIL),
-    Op.SUM: (
-        Instruction(_C.TAKE, _T.R0, _S.A),
-        Instruction(_C.MULTIPLY, _T.VALUE, _S.R0, _S.K0),
-    ),
-}
-"""What ends a row, by operation; where there is none, nothing has to be calculated."""
-
-
-def instruction_cycles(code: Code, numerics: Numerics) -> int:
-    """Return the cycles of an instruction."""
-    if code is Code.RSQRT:
-        return 10 if numerics.rsqrt_newton else 6
-    return CYCLES[code]
-
-
-def program_cycles(op: Op, numerics: Numerics) -> int:
-    """Return the cycles of a program."""
-    return sum(instruction_cycles(each.code, numerics) for each in PROGRAMS.get(op, ()))
+    With numbers of `-2**integer_width` to below that, sums stay in one octave. Half a unit of the
+    last place of scaled numbers is part of it, so that cutting off rounds.
+    """
+    exponent = numerics.integer_width + 1
+    unit = MANTISSA_WIDTH - 1 - exponent - numerics.fraction_width
+    return Number(0, 3 << (MANTISSA_WIDTH - 2) | 1 << (unit - 1), exponent)
 
 
 def normalised(sign: int, value: int, exponent: int) -> Number:
@@ -198,62 +63,96 @@ def multiply(a: Number, b: Number) -> Number:
     return normalised(a.sign ^ b.sign, a.mantissa * b.mantissa, exponent)
 
 
+def negated(a: Number) -> Number:
+    """Return -a."""
+    return a._replace(sign=a.sign ^ 1)
+
+
 def add(a: Number, b: Number, *, floor: bool = False) -> Number:
     """Return a sum; on request 0 if it is below."""
-    large, small = (b, a) if (a.exponent, a.mantissa) < (b.exponent, b.mantissa) else (a, b)
-    right = min(large.exponent - small.exponent, MANTISSA_WIDTH + GUARD_WIDTH)
-    wide = small.mantissa << GUARD_WIDTH
-    aligned = wide >> right | (wide & ((1 << right) - 1) != 0)
-    total = large.mantissa << GUARD_WIDTH
-    total = total - aligned if large.sign != small.sign else total + aligned
-    if floor and large.sign:
+    low = min(a.exponent, b.exponent)
+    total = sum((-1) ** each.sign * each.mantissa << (each.exponent - low) for each in (a, b))
+    if floor and total < 0:
         return ZERO
-    return normalised(large.sign, total, large.exponent - (MANTISSA_WIDTH - 1) - GUARD_WIDTH)
+    return normalised(int(total < 0), abs(total), low - (MANTISSA_WIDTH - 1))
 
 
-def _head(a: Number, numerics: Numerics) -> int:
-    return a.mantissa >> (MANTISSA_WIDTH - numerics.result_width)
+class Tables(NamedTuple):
+    """Functions of mantissas, and of the fractions of exponents."""
+
+    log2: LinearTable
+    rsqrt: LinearTable
+    exp2: LinearTable
+
+
+@cache
+def tables(numerics: Numerics) -> Tables:
+    """Return the primitives' tables, with places in a segment that leave values exact."""
+    found = (logarithm.table(numerics), rsqrt.table(numerics), exp2.table(numerics))
+    room = [MANTISSA_WIDTH - max(each.first).bit_length() for each in found]
+    return Tables(
+        *(
+            replace(each, rest_width=min(each.rest_width, most))
+            for each, most in zip(found, room, strict=True)
+        )
+    )
+
+
+def _behind(a: Number, width: int) -> int:
+    """Return the highest bits of a mantissa behind the first one, which is set."""
+    return a.mantissa >> (MANTISSA_WIDTH - 1 - width) & ((1 << width) - 1)
+
+
+def _read(table: LinearTable, operand: int) -> int:
+    return int(table.exact(operand))
 
 
 def log2(a: Number, numerics: Numerics) -> Number:
-    """Return a logarithm to base 2."""
+    """Return a logarithm to base 2; that of 0 is 0."""
     if a.mantissa == 0:
         return ZERO
-    behind = numerics.mantissa_width
-    value = (a.exponent << behind) + int(logarithm(_head(a, numerics), numerics))
+    table = tables(numerics).log2
+    behind = numerics.mantissa_width + table.rest_width
+    fraction = _read(table, _behind(a, table.index_width + table.rest_width))
+    value = (a.exponent << behind) + fraction
     return normalised(int(value < 0), abs(value), -behind)
 
 
-def reciprocal(a: Number, numerics: Numerics) -> Number:
-    """Return 1/a."""
-    if a.mantissa == 0:
-        return ZERO
-    value = int(recip(_head(a, numerics), numerics))
-    return normalised(a.sign, value, -a.exponent - (numerics.result_width - 1))
-
-
 def reciprocal_root(a: Number, numerics: Numerics) -> Number:
-    """Return 1/sqrt(a)."""
+    """Return 1/sqrt(a) as the table has it; that of 0 is 0."""
     if a.mantissa == 0:
         return ZERO
+    table = tables(numerics).rsqrt
+    per_octave = table.index_width - 1 + table.rest_width
     odd = a.exponent & 1
-    value = int(rsqrt(_head(a, numerics), odd, numerics))
-    return normalised(0, value, -((a.exponent - odd) >> 1) - (numerics.result_width - 1))
+    value = _read(table, odd << per_octave | _behind(a, per_octave))
+    behind = rsqrt.guess_width(numerics) - 1 + table.rest_width
+    return normalised(0, value, -((a.exponent - odd) >> 1) - behind)
 
 
-def fixed(a: Number, fraction_width: int, width: int) -> int:
-    """Return a number in fixed point, rounded half away from 0, saturating at `2**width - 1`."""
-    right = MANTISSA_WIDTH - 2 - fraction_width - a.exponent  # with one bit more
-    limit = (1 << width) - 1
-    magnitude = limit if right < 0 else min((a.mantissa >> right) + 1 >> 1, limit)
-    return -magnitude if a.sign else magnitude
+def anchored(a: Number, numerics: Numerics) -> int:
+    """Return a number that was added to the anchor as a scaled number with one bit more.
+
+    What left the octave of the anchor saturates.
+    """
+    width = numerics.scaled_width + 1
+    half = 1 << (width - 1)
+    if a.exponent != numerics.integer_width + 1 or a.sign:
+        return half - 1 if a.exponent > numerics.integer_width and not a.sign else -half
+    return _behind(a, width) - half
 
 
 def power(a: Number, numerics: Numerics) -> Number:
-    """Return `2**-a`."""
-    found = exp2(abs(fixed(a, numerics.fraction_width, numerics.depth_width)), numerics)
-    exponent = -int(found.shift) - (numerics.mantissa_width - 1)
-    return normalised(0, int(found.mantissa), exponent)
+    """Return `2**-x` of an x from 0 to below `2**integer_width` that was added to the anchor."""
+    if a.mantissa == 0:
+        return ZERO
+    table = tables(numerics).exp2
+    place_width = table.index_width + table.rest_width
+    depth = _behind(a, 1 + numerics.integer_width + place_width)
+    value = _read(table, depth & ((1 << place_width) - 1))
+    shift = depth >> place_width & ((1 << numerics.integer_width) - 1)
+    behind = numerics.mantissa_width - 1 + table.rest_width
+    return normalised(0, value, -shift - behind)
 
 
 def single(a: Number) -> int:

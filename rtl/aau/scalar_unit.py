@@ -1,60 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine that ends a row, in Amaranth; `scalar.py` is its model and has its programs."""
+"""The machine that ends a row, in Amaranth; `scalar.py` is its model.
 
-from collections.abc import Mapping, Sequence
+One register P takes an integer, a product digit by digit, a sum, or a value between two of a table,
+as a number in two's complement. A digit times a mantissa is added to it in every cycle, or to what
+is left of it when it has gone down by a digit; so digits of one bit shift a larger addend, and P is
+made positive by adding nothing to what it is not. Then it is normalised into a register.
+"""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.encodings import Op
-from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.params import AauParams
-from ahasd.rtl.aau.primitives.exp2.unit import Exp2Unit
-from ahasd.rtl.aau.primitives.log2.unit import Log2Unit
-from ahasd.rtl.aau.primitives.pipeline import let, normalised, shift_right, widen
-from ahasd.rtl.aau.primitives.recip.unit import RecipUnit
-from ahasd.rtl.aau.primitives.rsqrt.unit import RsqrtUnit
-from ahasd.rtl.aau.real_logic import constant
-from ahasd.rtl.aau.scalar import (
-    EXPONENT_WIDTH,
-    GUARD_WIDTH,
-    LN2,
-    LOWEST,
-    MANTISSA_WIDTH,
-    PROGRAMS,
-    Code,
-    Instruction,
-    Source,
-    Target,
-    instruction_cycles,
+from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
+from ahasd.rtl.aau.primitives.layouts import real_layout
+from ahasd.rtl.aau.primitives.pipeline import let, normalised, widen
+from ahasd.rtl.aau.real_logic import lowest
+from ahasd.rtl.aau.reals import real_width
+from ahasd.rtl.aau.scalar import MANTISSA_WIDTH
+from ahasd.rtl.aau.scalar_logic import (
+    anchored,
+    first_value,
+    functions,
+    number_layout,
+    short,
+    single,
 )
-
-WIDE = 2 * MANTISSA_WIDTH
-"""Bits of a result before it is normalised: those of a product."""
-TABLES = (Code.LOG2, Code.RECIP, Code.RSQRT, Code.EXP2)
-TOLD = (Target.VALUE, Target.ENTROPY, Target.PROBABILITY)
-
-
-def number_layout() -> data.StructLayout:
-    """Return the shape of `scalar.Number`."""
-    return data.StructLayout(
-        {"mantissa": MANTISSA_WIDTH, "exponent": signed(EXPONENT_WIDTH), "sign": 1}
-    )
-
-
-def wide_layout() -> data.StructLayout:
-    """Return the shape of a result that is not normalised; its exponent is of the lowest bit."""
-    return data.StructLayout({"value": WIDE, "exponent": signed(EXPONENT_WIDTH), "sign": 1})
-
-
-def starts() -> dict[Op, int]:
-    """Return where the program of an operation starts, all of them one behind the other."""
-    found, at = {}, 0
-    for op, program in PROGRAMS.items():
-        found[op] = at
-        at += len(program)
-    return found
+from ahasd.rtl.aau.scalar_operands import ScalarOperands
+from ahasd.rtl.aau.scalar_programs import (
+    DIGIT_WIDTH,
+    DIGITS,
+    FLOORING,
+    FUNCTIONS,
+    SHIFTS,
+    SUMS,
+    Code,
+    Register,
+    Source,
+    rest_digits,
+)
+from ahasd.rtl.aau.scalar_sequencer import ScalarSequencer
 
 
 class ScalarUnit(wiring.Component):
@@ -66,7 +51,7 @@ class ScalarUnit(wiring.Component):
     Members
     -------
     start : unsigned(1), in
-        Stand before the program of `op`, and clear what is told and the constants.
+        Stand before the program of `op`.
     op : unsigned(4), in
         Operation.
     run : unsigned(1), in
@@ -75,12 +60,12 @@ class ScalarUnit(wiring.Component):
         The program ends with this cycle.
     first, second, count, peak, level : in
         The row.
-    first_exponent, second_exponent : signed, in
-        Exponents of the lowest bits of the sums.
+    base : signed, in
+        Exponent that the first sum is relative to, and twice the second one.
     k0, k1, k2 : unsigned(32), in
         Constants.
     limit, factor, offset, value, entropy, probability : out
-        What programs leave. `factor` and `offset` are numbers.
+        What programs leave; each of those of other operations has no meaning.
     """
 
     start: Signal
@@ -92,8 +77,7 @@ class ScalarUnit(wiring.Component):
     count: Signal
     peak: Signal
     level: Signal
-    first_exponent: Signal
-    second_exponent: Signal
+    base: Signal
     k0: Signal
     k1: Signal
     k2: Signal
@@ -107,6 +91,12 @@ class ScalarUnit(wiring.Component):
     def __init__(self, params: AauParams) -> None:
         self.params = params
         numerics = params.numerics
+        self._digits = rest_digits(numerics)
+        self._width = max(params.a_width, params.b_width + 1, MANTISSA_WIDTH + 2 * DIGIT_WIDTH + 1)
+        self._low = self._width - 1 - MANTISSA_WIDTH - DIGIT_WIDTH
+        self._functions = functions(numerics)
+        self._spare = self._low - DIGIT_WIDTH * (self._digits - 1)
+        real = real_layout(real_width(numerics))
         super().__init__(
             {
                 "start": In(1),
@@ -118,14 +108,13 @@ class ScalarUnit(wiring.Component):
                 "count": In(params.count_width),
                 "peak": In(signed(params.reference_width)),
                 "level": In(signed(params.reference_width)),
-                "first_exponent": In(signed(EXPONENT_WIDTH)),
-                "second_exponent": In(signed(EXPONENT_WIDTH)),
+                "base": In(signed(EXPONENT_WIDTH)),
                 "k0": In(32),
                 "k1": In(32),
                 "k2": In(32),
                 "limit": Out(signed(numerics.scaled_width + 1)),
-                "factor": Out(number_layout()),
-                "offset": Out(number_layout()),
+                "factor": Out(real),
+                "offset": Out(real),
                 "value": Out(32),
                 "entropy": Out(32),
                 "probability": Out(32),
@@ -134,266 +123,183 @@ class ScalarUnit(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
+        numerics = self.params.numerics
         m = Module()
-        program = [step for steps in PROGRAMS.values() for step in steps]
-        at, tick = Signal(range(len(program) + 1)), Signal(4)
-        code, a_from, b_from, to = Signal(Code), Signal(Source), Signal(Source), Signal(Target)
-        last, ends = Signal(4), Signal()
-        self._decode(m, program, at, (code, a_from, b_from, to, last, ends))
+        m.submodules.sequencer = lead = ScalarSequencer(numerics)
+        m.submodules.operands = given = ScalarOperands(numerics)
+        self._code, self._tick, self._signs = lead.code, lead.tick, lead.signs
+        self._a_from, self._a, self._b = lead.a_from, given.a, given.b
+        registers = [Signal(number_layout(), name=f"r{i}", reset_less=True) for i in Register]
+        m.d.comb += [
+            lead.start.eq(self.start),
+            lead.op.eq(self.op),
+            lead.run.eq(self.run),
+            self.done.eq(lead.done),
+            given.run.eq(self.run),
+            *(
+                getattr(given, name).eq(getattr(lead, name))
+                for name in ("tick", "code", "a_from", "b_from")
+            ),
+            *(getattr(given, name).eq(getattr(self, name)) for name in ("k0", "k1", "k2")),
+            *(
+                port.eq(value)
+                for port, value in zip((given.r0, given.r1, given.r2), registers, strict=True)
+            ),
+        ]
+        self._calculate(m, given)
+        result = self._settled(m, given.zero)
+        with m.If(lead.writes):
+            with m.Switch(lead.to):
+                for register in Register:
+                    with m.Case(register):
+                        m.d.pim += registers[register].eq(result)
 
-        writes = Signal()
-        m.d.comb += [writes.eq(self.run & (tick == last)), self.done.eq(writes & ends)]
-        with m.If(self.run):
-            m.d.pim += tick.eq(tick + 1)
-        with m.If(writes):
-            m.d.pim += [tick.eq(0), at.eq(at + 1)]
-        with m.If(self.start):
-            m.d.pim += tick.eq(0)
-            with m.Switch(self.op):
-                for op, begin in starts().items():
-                    with m.Case(op):
-                        m.d.pim += at.eq(begin)
-
-        registers = [Signal(number_layout(), name=f"r{i}", reset_less=True) for i in range(4)]
-        a, b = (Signal(number_layout(), name=name, reset_less=True) for name in ("left", "right"))
-        sources = {**dict(enumerate(registers)), **self._constants(m)}
-        for operand, source in ((a, a_from), (b, b_from)):
-            with m.If(self.run):
-                with m.Switch(source):
-                    for key, number in sources.items():
-                        with m.Case(key):
-                            m.d.pim += operand.eq(number)
-
-        wide = Signal(wide_layout(), reset_less=True)
-        executed, taken = self._execute(m, code, tick, a, b), self._taken(m, a_from)
-        with m.If(self.run):
-            m.d.pim += wide.eq(Mux(code == Code.TAKE, taken.as_value(), executed.as_value()))
-        result = self._settled(m, wide)
-
-        with m.If(self.start):
-            m.d.pim += [
-                self.limit.eq(0),
-                self.value.eq(0),
-                self.entropy.eq(0),
-                self.probability.eq(0),
-            ]
-        with m.If(writes):
-            with m.Switch(to):
-                for i, register in enumerate(registers):
-                    with m.Case(i):
-                        m.d.pim += register.eq(result)
-                with m.Case(Target.LIMIT):
-                    magnitude = _fixed(
-                        m, result, self.params.numerics, self.params.numerics.scaled_width
-                    )
-                    magnitude = widen(magnitude, len(self.limit))
-                    m.d.pim += self.limit.eq(
-                        Mux(result.sign, (-magnitude).as_unsigned()[: len(self.limit)], magnitude)
-                    )
-                with m.Case(Target.FACTOR):
-                    m.d.pim += self.factor.eq(result)
-                with m.Case(Target.OFFSET):
-                    m.d.pim += self.offset.eq(result)
-                for target, port in zip(
-                    TOLD, (self.value, self.entropy, self.probability), strict=True
-                ):
-                    with m.Case(target):
-                        m.d.pim += port.eq(_single(result))
+        r0, r1, r2 = registers
+        width = real_width(numerics)
+        m.d.comb += [
+            self.limit.eq(anchored(r0, numerics)),
+            self.offset.eq(short(m, r1, width, "offset")),
+            self.factor.eq(short(m, r2, width, "factor")),
+            self.value.eq(single(r0)),
+            self.entropy.eq(single(r1)),
+            self.probability.eq(single(r2)),
+        ]
         return m
 
-    def _decode(
-        self, m: Module, program: Sequence[Instruction], at: Value, to: Sequence[Signal]
-    ) -> None:
-        code, a_from, b_from, target, last, ends = to
-        final = {begin + len(PROGRAMS[op]) - 1 for op, begin in starts().items()}
-        with m.Switch(at):
-            for i, step in enumerate(program):
-                with m.Case(i):
-                    m.d.comb += [
-                        code.eq(step.code),
-                        a_from.eq(step.a),
-                        b_from.eq(step.b),
-                        target.eq(step.to),
-                        last.eq(instruction_cycles(step.code, self.params.numerics) - 1),
-                        ends.eq(int(i in final)),
-                    ]
+    def _calculate(self, m: Module, given: ScalarOperands) -> None:
+        """Build P, the multiplier and the adder."""
+        a, b, tick, code = self._a, self._b, self._tick, self._code
+        width = self._width
+        self._p, self._below = Signal(width, reset_less=True, name="p"), Signal(name="below")
+        p = self._p
 
-    def _constants(self, m: Module) -> Mapping[int, data.View]:
-        found = {}
-        for key, value in ((Source.K0, self.k0), (Source.K1, self.k1), (Source.K2, self.k2)):
-            short = constant(m, value, MANTISSA_WIDTH, key.name.lower())
-            number = Signal(number_layout(), name=f"number_{key.name.lower()}")
-            some = short.mantissa[-1]
-            m.d.comb += [
-                number.mantissa.eq(short.mantissa),
-                number.sign.eq(short.sign),
-                number.exponent.eq(Mux(some, short.exponent, LOWEST)),
-            ]
-            found[key] = number
-        ln2 = Signal(number_layout(), name="ln2")
-        m.d.comb += [ln2.mantissa.eq(LN2.mantissa), ln2.exponent.eq(LN2.exponent)]
-        found[Source.LN2] = ln2
-        return found
+        # Digits: the lowest first; or the bit that shifts a larger addend to where P is by whole
+        # digits.
+        up = let(m, given.apart.as_unsigned() + (DIGIT_WIDTH - 1), "up")
+        self._lift = up[: DIGIT_WIDTH.bit_length() - 1]
+        whole = up[len(self._lift) :]
+        digit, moves = Signal(DIGIT_WIDTH), Signal()
+        adds = let(m, code.matches(*SUMS) & (tick == 3 + SHIFTS), "adds")
+        with m.If(code == Code.MULTIPLY):
+            self._digit(m, digit, moves, DIGITS)
+        with m.Elif(code.matches(*FUNCTIONS)):
+            self._digit(m, digit, moves, self._digits)
+        with m.Elif(adds):
+            m.d.comb += digit.eq(1 << self._lift)
+        with m.Elif(code.matches(*SUMS)):
+            for i in range(SHIFTS):
+                with m.If(tick == 3 + i):
+                    m.d.comb += moves.eq(whole > i)
 
-    def _taken(self, m: Module, source: Value) -> data.View:
-        """Return an integer of the row."""
-        found = Signal(wide_layout(), name="taken")
-        behind = self.params.numerics.fraction_width
-        for key, value, exponent in (
-            (Source.A, self.first, self.first_exponent),
-            (Source.B, self.second, self.second_exponent),
-            (Source.COUNT, self.count, 0),
-            (Source.PEAK, self.peak, -behind),
-            (Source.CEILING, self.level, 0),
-        ):
-            with m.If(source == key):
-                if value.shape().signed:
-                    magnitude = Mux(value[-1], (-value).as_unsigned()[: len(value)], value)
-                    m.d.comb += [found.sign.eq(value[-1]), found.value.eq(magnitude.as_unsigned())]
-                else:
-                    m.d.comb += found.value.eq(value)
-                m.d.comb += found.exponent.eq(exponent)
-        return found
-
-    def _execute(
-        self, m: Module, code: Value, tick: Value, a: data.View, b: data.View
-    ) -> data.View:
-        """Return what an instruction makes of its operands, in the cycle before it is kept."""
-        found = Signal(wide_layout(), name="executed")
-        half = MANTISSA_WIDTH // 2
-        # A product in two halves, with the multiplier of one.
-        part = Signal(MANTISSA_WIDTH + half, reset_less=True)
-        factor = Mux(tick == 1, b.mantissa[:half], b.mantissa[half:])
-        product = Signal(MANTISSA_WIDTH + half)
-        m.d.comb += product.eq(a.mantissa * factor)
+        # What is below is the sign; bits that fall out leave a trace.
+        lost = p[:DIGIT_WIDTH].any() | p[DIGIT_WIDTH]
+        moved = Cat(lost, p[DIGIT_WIDTH + 1 :], p[-1].replicate(DIGIT_WIDTH))
+        base = Mux(moves, moved, p)
+        inverts = let(m, Mux(adds, a.sign ^ b.sign, self._signs & p[-1]), "inverts")
+        product = let(m, a.mantissa * digit, "product")
+        total = (base ^ inverts.replicate(width)) + Cat(Const(0, self._low), product) + inverts
+        loads, loaded = self._loaded(m, given.swaps)
         with m.If(self.run):
-            m.d.pim += part.eq(product)
+            m.d.pim += p.eq(Mux(loads, loaded, total))
+            with m.If(tick == 0):
+                m.d.pim += self._below.eq(0)
+            with m.Elif(self._signs):
+                m.d.pim += self._below.eq(p[-1])
+
+    def _digit(self, m: Module, digit: Signal, moves: Signal, count: int) -> None:
+        for i in range(count):
+            with m.If(self._tick == 2 + i):
+                m.d.comb += [
+                    moves.eq(1),
+                    digit.eq(self._b.mantissa.word_select(i, DIGIT_WIDTH)),
+                ]
+
+    def _loaded(self, m: Module, swaps: Value) -> tuple[Value, Value]:
+        """Return whether P is loaded, and what with."""
+        tick, code, width = self._tick, self._code, self._width
+        loaded = Signal(width)
+        behind = self._functions[Code.LOG2].behind + self._spare
+        takes_exponent = let(m, (code == Code.LOG2) & (tick == 2 + self._digits), "takes_exponent")
+        with m.Switch(code):
+            with m.Case(Code.TAKE):
+                with m.Switch(self._a_from):
+                    for key, value in (
+                        (Source.A, self.first),
+                        (Source.B, self.second),
+                        (Source.COUNT, self.count),
+                        (Source.PEAK, self.peak),
+                        (Source.CEILING, self.level),
+                    ):
+                        with m.Case(key):
+                            m.d.comb += loaded.eq(value)
+            with m.Case(*SUMS):
+                down = Const(0, width - 2 - MANTISSA_WIDTH)
+                m.d.comb += loaded.eq(Cat(down, self._a.mantissa))
+            for key, function in self._functions.items():
+                with m.Case(key):
+                    place = function.place(self._a)
+                    m.d.comb += loaded.eq(first_value(function, place, width))
+        with m.If(takes_exponent):
+            exponent = widen(self._a.exponent, width - behind)
+            m.d.comb += loaded.eq(Cat(self._p[:behind], exponent))
+        loads = Mux(code == Code.TAKE, tick == 0, (tick == 1) | swaps | takes_exponent)
+        return loads, loaded
+
+    def _exponent(self, m: Module) -> Value:
+        """Return the exponent of a result if it needs no normalisation."""
+        code, numerics = self._code, self.params.numerics
+        one = self._width - 3  # the bit of P that has this exponent
+        behind = self.params.sum_fraction_width
+        bits = EXPONENT_WIDTH + 1
+        given, more = Signal(signed(bits)), Signal(signed(bits))
         with m.Switch(code):
             with m.Case(Code.MULTIPLY):
-                low = widen(part[half:], MANTISSA_WIDTH + half)
-                m.d.comb += [
-                    found.value.eq(Cat(part[:half], (product + low)[: MANTISSA_WIDTH + half])),
-                    found.exponent.eq(a.exponent + b.exponent - 2 * (MANTISSA_WIDTH - 1)),
-                    found.sign.eq(a.sign ^ b.sign),
-                ]
-            with m.Case(Code.ADD, Code.SUM, Code.SUBTRACT, Code.EXCESS):
-                m.d.comb += found.eq(self._added(m, code, a, b))
-        self._tables(m, code, a, found)
-        return found
+                m.d.comb += [given.eq(self._b.exponent), more.eq(self._a.exponent)]
+            with m.Case(*SUMS):
+                m.d.comb += [given.eq(~self._lift), more.eq(self._a.exponent)]
+            for key, function in self._functions.items():
+                with m.Case(key):
+                    extra = int(key is not Code.LOG2)
+                    m.d.comb += [
+                        given.eq(self._b.exponent),
+                        more.eq(one - function.behind - self._spare + extra),
+                    ]
+            with m.Case(Code.TAKE):
+                with m.Switch(self._a_from):
+                    with m.Case(Source.A):
+                        m.d.comb += [given.eq(self.base), more.eq(one - behind)]
+                    with m.Case(Source.B):
+                        m.d.comb += [
+                            given.eq(Cat(Const(0, 1), self.base).as_signed()),
+                            more.eq(one - behind),
+                        ]
+                    with m.Case(Source.PEAK):
+                        m.d.comb += more.eq(one - numerics.fraction_width)
+                    with m.Default():
+                        m.d.comb += more.eq(one)
+        return let(m, given + more, "exponent")
 
-    def _added(self, m: Module, code: Value, a: data.View, b: data.View) -> data.View:
-        """Return a sum or a difference, 0 in place of what is below where that is asked for."""
-        b_sign = let(m, b.sign ^ code.matches(Code.SUBTRACT, Code.EXCESS), "b_sign")
-        floor = code.matches(Code.SUM, Code.EXCESS)
-        level = a.exponent == b.exponent
-        swap = let(m, (a.exponent < b.exponent) | (level & (a.mantissa < b.mantissa)), "swap")
-        bits = EXPONENT_WIDTH + 1
-        large, small = Mux(swap, b.mantissa, a.mantissa), Mux(swap, a.mantissa, b.mantissa)
-        exponent = Mux(swap, b.exponent, a.exponent)
-        apart = widen(exponent, bits) - widen(Mux(swap, a.exponent, b.exponent), bits)
-        apart = let(m, apart.as_unsigned()[:bits], "apart")
-        near = (MANTISSA_WIDTH + GUARD_WIDTH).bit_length()
-        amount = Mux(apart[near:].any(), Const((1 << near) - 1, near), apart[:near])
-        none = Const(0, GUARD_WIDTH)
-        aligned = shift_right(m, Cat(none, small), amount, sticky=True)
-        total_width = MANTISSA_WIDTH + GUARD_WIDTH + 1
-        high = Cat(none, large)
-        unlike = a.sign ^ b_sign
-        total = Mux(unlike, (high - aligned).as_unsigned()[:total_width], high + aligned)
-        sign = Mux(swap, b_sign, a.sign)
-        found = Signal(wide_layout(), name="sum")
-        m.d.comb += [
-            found.value.eq(total & (~(floor & sign)).replicate(total_width)),
-            found.exponent.eq(exponent - (MANTISSA_WIDTH - 1) - GUARD_WIDTH),
-            found.sign.eq(sign),
-        ]
-        return found
-
-    def _tables(self, m: Module, code: Value, a: data.View, found: data.View) -> None:
-        """Build the functions that are read from tables, each on the head of a."""
-        numerics = self.params.numerics
-        width = numerics.result_width
-        head = a.mantissa[-width:]
-        some = a.mantissa[-1]
-        m.submodules.log2 = log2 = Log2Unit(numerics)
-        m.submodules.recip = recip = RecipUnit(numerics)
-        m.submodules.rsqrt = rsqrt = RsqrtUnit(numerics)
-        m.submodules.exp2 = exp2 = Exp2Unit(numerics)
-        odd = a.exponent[0]
-        m.d.comb += [
-            *(unit.enable.eq(self.run) for unit in (log2, recip, rsqrt, exp2)),
-            *(unit.mantissa.eq(head) for unit in (log2, recip, rsqrt)),
-            rsqrt.odd.eq(odd),
-            exp2.depth.eq(_fixed(m, a, numerics, numerics.depth_width)),
-        ]
-        behind = numerics.mantissa_width
-        bits = EXPONENT_WIDTH + behind
-        whole = Cat(Const(0, behind), a.exponent).as_signed()
-        logarithm = (whole + Cat(log2.result, Const(0, bits - behind - 1)).as_signed())[:bits]
-        logarithm = let(m, logarithm, "logarithm")
-        below = logarithm[-1]
-        magnitude = Mux(below, (-logarithm).as_unsigned()[:bits], logarithm)
-        half = (a.exponent - odd)[1:]
+    def _settled(self, m: Module, zero: Value) -> data.View:
+        """Return P as a number, rounded to odd."""
+        code = self._code
+        mantissa, zeros = normalised(m, self._p[:-1])
+        cut = self._width - 1 - MANTISSA_WIDTH
+        sign = Signal()
         with m.Switch(code):
-            with m.Case(Code.LOG2):
-                m.d.comb += [
-                    found.value.eq(magnitude & some.replicate(bits)),
-                    found.exponent.eq(-behind),
-                    found.sign.eq(below),
-                ]
-            with m.Case(Code.RECIP):
-                m.d.comb += [
-                    found.value.eq(recip.result & some.replicate(width)),
-                    found.exponent.eq(-(width - 1) - a.exponent),
-                    found.sign.eq(a.sign),
-                ]
-            with m.Case(Code.RSQRT):
-                m.d.comb += [
-                    found.value.eq(rsqrt.result & some.replicate(width)),
-                    found.exponent.eq(-(width - 1) - half.as_signed()),
-                ]
-            with m.Case(Code.EXP2):
-                m.d.comb += [
-                    found.value.eq(exp2.power.mantissa),
-                    found.exponent.eq(-(behind - 1) - exp2.power.shift),
-                ]
-
-    def _settled(self, m: Module, wide: data.View) -> data.View:
-        mantissa, zeros = normalised(m, wide.value)
-        cut = WIDE - MANTISSA_WIDTH
-        some = mantissa[-1]
+            with m.Case(Code.MULTIPLY):
+                m.d.comb += sign.eq(self._a.sign ^ self._b.sign)
+            with m.Case(*SUMS):
+                m.d.comb += sign.eq(self._a.sign ^ self._below)
+            with m.Case(Code.TAKE, Code.LOG2):
+                m.d.comb += sign.eq(self._below)
+        none = (code.matches(*FLOORING) & sign) | (code.matches(*FUNCTIONS) & zero)
+        some = let(m, mantissa[-1] & ~none, "some")
+        exponent = self._exponent(m) + 1 - zeros
         found = Signal(number_layout(), name="settled")
-        exponent = wide.exponent + (WIDE - 1) - zeros
+        odd = mantissa[:cut].any() | mantissa[cut]
         m.d.comb += [
-            found.mantissa.eq(Cat(mantissa[:cut].any() | mantissa[cut], mantissa[cut + 1 :])),
-            found.exponent.eq(Mux(some, exponent[:EXPONENT_WIDTH].as_signed(), LOWEST)),
-            found.sign.eq(wide.sign & some),
+            found.mantissa.eq(Cat(odd, mantissa[cut + 1 :]) & some.replicate(MANTISSA_WIDTH)),
+            found.exponent.eq(Mux(some, exponent[:EXPONENT_WIDTH].as_signed(), lowest())),
+            found.sign.eq(sign & some),
         ]
         return found
-
-
-def _fixed(m: Module, number: data.View, numerics: Numerics, width: int) -> Value:
-    """Return the magnitude of a number in fixed point, rounded half up, saturating."""
-    # Whatever is 2**integer_width or more saturates; so much has one bit before it.
-    whole = width - numerics.fraction_width
-    head = number.mantissa[-(width + 1) :]
-    bits = EXPONENT_WIDTH + 1
-    right = let(
-        m, (Const(whole - 1, bits) - widen(number.exponent, bits).as_unsigned())[:bits], "far"
-    )
-    near = (width + 2).bit_length()
-    amount = Mux(right[near:-1].any(), Const((1 << near) - 1, near), right[:near])
-    shifted = shift_right(m, head, amount, sticky=False)
-    total = let(m, widen(shifted[1:], width + 1) + widen(shifted[0], width + 1), "fixed")
-    over = right[-1] | total[width]
-    return total[:width] | over.replicate(width)
-
-
-def _single(number: data.View) -> Value:
-    """Return a number in IEEE single precision, cut off towards 0, saturating; no subnormals."""
-    small, large = number.exponent < -126, number.exponent > 127
-    biased = (number.exponent + 127)[:8]
-    fraction = number.mantissa[MANTISSA_WIDTH - 24 : -1]
-    code = Cat(fraction, biased, number.sign)
-    most = Cat(Const(0x7F7FFFFF, 31), number.sign)
-    return Mux(small, Const(0, 32), Mux(large, most, code))

@@ -14,7 +14,7 @@ from functools import cache
 
 from ahasd.rtl.aau.encodings import APPLYING, Op
 from ahasd.rtl.aau.numerics import Numerics
-from ahasd.rtl.aau.scalar import program_cycles
+from ahasd.rtl.aau.scalar_programs import program_cycles
 
 
 class P(enum.IntEnum):

@@ -15,7 +15,7 @@ from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, control_layout
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.power_unit import Base
 from ahasd.rtl.aau.reduction_unit import packed_layout
-from ahasd.rtl.aau.scalar import PROGRAMS
+from ahasd.rtl.aau.scalar_programs import ENDED
 from ahasd.rtl.aau.schedule import (
     APPLY,
     COMPARE_AT,
@@ -195,7 +195,7 @@ class Sequencer(wiring.Component):
         m.d.comb += after_finish.eq(Mux(applies, Phase.APPLY, Phase.TELL))
         with m.If(command.exports):
             m.d.comb += after_reduce.eq(Phase.EXPORT)
-        with m.Elif(is_one_of(command.op, PROGRAMS)):
+        with m.Elif(is_one_of(command.op, ENDED)):
             m.d.comb += after_reduce.eq(Phase.FINISH)
         with m.Else():
             m.d.comb += after_reduce.eq(after_finish)

@@ -17,14 +17,13 @@ from ahasd.rtl.aau.encodings import (
     State,
     Summary,
 )
-from ahasd.rtl.aau.ending import EXPONENT_LIMIT
 from ahasd.rtl.aau.gate_unit import SHARE, GateUnit
 from ahasd.rtl.aau.lane_unit import LaneUnit
 from ahasd.rtl.aau.params import AauParams
-from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH, Format
+from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.layouts import real_layout
-from ahasd.rtl.aau.primitives.pipeline import let, widen
-from ahasd.rtl.aau.real_logic import constant, lowest, real
+from ahasd.rtl.aau.primitives.pipeline import widen
+from ahasd.rtl.aau.real_logic import constant, lowest
 from ahasd.rtl.aau.reals import real_width
 from ahasd.rtl.aau.reduction_unit import ReductionUnit, packed_layout
 from ahasd.rtl.aau.scalar_unit import ScalarUnit
@@ -168,14 +167,18 @@ class AauUnit(wiring.Component):
         told = Signal(packed_layout(Summary, params))
         infinite = state.positive | state.negative
         m.d.comb += [
-            told.value.eq(scalar.value),
-            told.entropy.eq(scalar.entropy),
-            told.probability.eq(scalar.probability),
             told.key.eq(state.key),
             told.index.eq(state.index),
             told.empty.eq(is_one_of(now.op, params.passes) & ~state.seen),
             told.nan.eq(poison),
         ]
+        with m.If(is_one_of(now.op, (Op.SUM, Op.STATISTICS))):
+            m.d.comb += told.value.eq(scalar.value)
+        with m.If(now.op == Op.STATISTICS):
+            m.d.comb += [
+                told.entropy.eq(scalar.entropy),
+                told.probability.eq(scalar.probability),
+            ]
         with m.If((now.op == Op.SUM) & infinite):
             m.d.comb += told.value.eq(Cat(Const(INFINITY_CODE, 31), state.negative))
         m.d.comb += [self.summary.valid.eq(telling), self.state_out.valid.eq(exporting)]
@@ -254,10 +257,8 @@ class AauUnit(wiring.Component):
         scalar: ScalarUnit,
         moments: Value,
     ) -> None:
-        state, now, behind = reduction.state, sequencer.now, self.params.sum_fraction_width
-        base = Signal(signed(self.params.reference_width))
+        state, now = reduction.state, sequencer.now
         m.d.comb += [
-            base.eq(Mux(moments, state.reference, 0)),
             scalar.start.eq(sequencer.starts),
             scalar.op.eq(self.command.payload.op),
             scalar.run.eq(sequencer.phase == Phase.FINISH),
@@ -266,8 +267,7 @@ class AauUnit(wiring.Component):
             scalar.count.eq(state.count),
             scalar.peak.eq(state.reference),
             scalar.level.eq(reduction.level),
-            scalar.first_exponent.eq(base - behind),
-            scalar.second_exponent.eq(2 * base - behind),
+            scalar.base.eq(Mux(moments, state.reference, 0)),
             scalar.k0.eq(now.k0),
             scalar.k1.eq(now.k1),
             scalar.k2.eq(now.k2),
@@ -294,14 +294,14 @@ class AauUnit(wiring.Component):
             with m.Case(Q.K1):
                 m.d.comb += factor.eq(k1)
             with m.Case(Q.FACTOR):
-                m.d.comb += factor.eq(_short(m, scalar.factor, width, "made_factor"))
+                m.d.comb += factor.eq(scalar.factor)
             with m.Default():
                 m.d.comb += factor.mantissa.eq(1 << (width - 1))
         with m.Switch(control.s):
             with m.Case(S.K2):
                 m.d.comb += addend.eq(k2)
             with m.Case(S.OFFSET):
-                m.d.comb += addend.eq(_short(m, scalar.offset, width, "made_offset"))
+                m.d.comb += addend.eq(scalar.offset)
             with m.Default():
                 m.d.comb += addend.exponent.eq(lowest())
         level = reduction.level
@@ -341,25 +341,6 @@ class AauUnit(wiring.Component):
 def _with(sums: str) -> list[int]:
     """Return the operations that have the first or the second sums."""
     return [op for op, do in REDUCE.items() if getattr(do, sums) is not None]
-
-
-def _short(m: Module, number: data.View, width: int, name: str) -> data.View:
-    """Return what a program made as a lane's constant, rounded half up."""
-    cut = len(number.mantissa) - width
-    some = number.mantissa[-1] & (number.exponent >= -EXPONENT_LIMIT)
-    total = widen(number.mantissa[cut:], width + 1) + widen(number.mantissa[cut - 1], width + 1)
-    total = let(m, total[: width + 1], f"{name}_rounded")
-    carry = total[width]
-    exponent = let(m, number.exponent + carry, f"{name}_exponent")
-    within = Mux(exponent > EXPONENT_LIMIT, EXPONENT_LIMIT, exponent)
-    return real(
-        m,
-        width,
-        f"{name}_short",
-        mantissa=Cat(total[: width - 1], total[width - 1] | carry) & some.replicate(width),
-        exponent=Mux(some, within[:EXPONENT_WIDTH].as_signed(), lowest()),
-        sign=number.sign & some,
-    )
 
 
 def _order(m: Module, code: Value, form: Value, lane: int) -> tuple[Value, Value, Value, Value]:

@@ -75,10 +75,6 @@ class RecipGolden(PipelineGolden):
 class RsqrtGolden(PipelineGolden):
     """See `rsqrt`."""
 
-    def __init__(self, numerics: Numerics) -> None:
-        super().__init__(numerics)
-        self.latency = 7 if numerics.rsqrt_newton else 3
-
     def function(self, pins: Pins) -> dict[str, int]:
         """See `PipelineGolden`."""
         return {"result": int(rsqrt(pins["mantissa"], pins["odd"], self.numerics))}

@@ -56,13 +56,22 @@ class LinearTable:
 
     def read(self, operands: IntsLike) -> Ints:
         """Return the function of operands of `index_width + rest_width` bits."""
+        first, part = self._parts(operands)
+        part = (part + (1 << (self.rest_width - 1))) >> self.rest_width
+        return first - part if self.falling else first + part
+
+    def exact(self, operands: IntsLike) -> Ints:
+        """Return the same with `rest_width` bits more, so that nothing is rounded."""
+        first, part = self._parts(operands)
+        first = first << self.rest_width
+        return first - part if self.falling else first + part
+
+    def _parts(self, operands: IntsLike) -> tuple[Ints, Ints]:
+        """Return the first values of segments, and the parts of their rises, not rounded."""
         operands = ints(operands)
         segment = operands >> self.rest_width
         rest = operands & ((1 << self.rest_width) - 1)
-        half = 1 << (self.rest_width - 1)
-        part = (np.array(self.steps)[segment] * rest + half) >> self.rest_width
-        first = np.array(self.first)[segment]
-        return first - part if self.falling else first + part
+        return np.array(self.first)[segment], np.array(self.steps)[segment] * rest
 
 
 def octave(

@@ -21,7 +21,7 @@ from ahasd.rtl.aau.primitives.load.golden import Constant, Real, load, scale
 from ahasd.rtl.aau.primitives.log2.golden import logarithm
 from ahasd.rtl.aau.primitives.oracle import Reals
 from ahasd.rtl.aau.primitives.recip.golden import recip
-from ahasd.rtl.aau.primitives.rsqrt.golden import rsqrt
+from ahasd.rtl.aau.primitives.rsqrt.golden import MENDED_WIDTH, mended
 from ahasd.rtl.aau.primitives.sigmoid.golden import sigmoid
 from ahasd.rtl.aau.primitives.store.golden import store
 
@@ -55,9 +55,9 @@ def recip_of(real: Real, form: Format, numerics: Numerics) -> Ints:
 
 
 def rsqrt_of(real: Real, form: Format, numerics: Numerics) -> Ints:
-    """Return codes of `1/sqrt(x)` for x above 0."""
-    result = rsqrt(_wide(real, numerics), real.exponent & 1, numerics)
-    return store(real.sign, result, -(real.exponent >> 1), numerics.result_width, form)
+    """Return codes of `1/sqrt(x)` for x above 0, with a Newton step if the numerics have it."""
+    result = mended(_wide(real, numerics), real.exponent & 1, numerics)
+    return store(real.sign, result, -(real.exponent >> 1), MENDED_WIDTH, form)
 
 
 def log2_of(real: Real, form: Format, numerics: Numerics) -> Ints:

@@ -187,23 +187,6 @@ MUTANTS = {
         "self.moves & (begun | self._token[COMPARE_AT])",
         "begun | self._token[COMPARE_AT]",
     ),
-    # the machine that ends a row
-    "a logarithm below zero loses its sign": (
-        "scalar_unit",
-        "found.sign.eq(below)",
-        "found.sign.eq(0)",
-    ),
-    "the root of an odd exponent is that of an even one": (
-        "scalar_unit",
-        "rsqrt.odd.eq(odd)",
-        "rsqrt.odd.eq(0)",
-    ),
-    "a variance goes below zero": (
-        "scalar_unit",
-        "total & (~(floor & sign)).replicate(total_width)",
-        "total",
-    ),
-    "a limit is cut off": ("scalar_unit", "+ widen(shifted[0], width + 1)", ""),
     # who leads
     "the last beat is full": (
         "unit",

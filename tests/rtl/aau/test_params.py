@@ -8,9 +8,9 @@ from ahasd.rtl.aau.numerics import VARIANTS, Numerics
 from ahasd.rtl.aau.params import AauParams, Operation
 
 # The schedule has, counted from the edge that takes a beat: an addition's result after 6 cycles;
-# of a softmax the sums after 9 and the results after 8, with a program of 18 in between. A
+# of a softmax the sums after 9 and the results after 8, with a program of 46 in between. A
 # command and its summary (or its state) are a cycle each. 1000 elements on 16 lanes are 63 beats.
-SUMS, PROGRAM, RESULTS = 62 + 9 + 1, 18, 62 + 8 + 1
+SUMS, PROGRAM, RESULTS = 62 + 9 + 1, 46, 62 + 8 + 1
 
 
 def test_cycles_of_a_vector_that_does_not_fill_its_last_beat():

@@ -14,7 +14,7 @@ from ahasd.rtl.aau.primitives.exp2.golden import exp2, term
 from ahasd.rtl.aau.primitives.log2.golden import logarithm
 from ahasd.rtl.aau.primitives.normalise.golden import normalise
 from ahasd.rtl.aau.primitives.recip.golden import recip
-from ahasd.rtl.aau.primitives.rsqrt.golden import rsqrt
+from ahasd.rtl.aau.primitives.rsqrt.golden import MENDED_WIDTH, guess_width, mended, rsqrt
 from ahasd.rtl.aau.primitives.sigmoid.golden import sigmoid
 
 EVERY = pytest.mark.parametrize("numerics", VARIANTS.values(), ids=VARIANTS)
@@ -105,17 +105,23 @@ def test_reciprocals_fall_from_one_to_a_half_which_are_exact(numerics):
 
 @EVERY
 def test_reciprocal_square_roots_fall_from_one_to_a_half(numerics):
-    one = 1 << (numerics.result_width - 1)
-    found = [rsqrt(mantissas(numerics), odd, numerics) for odd in (0, 1)]
-    assert found[0][0] == one
-    assert found[1][-1] == one >> 1
-    both = np.concatenate(found)
-    assert both.max() == one
-    assert both.min() == one >> 1
-    if not numerics.rsqrt_newton:
-        assert np.all(np.diff(both) <= 0)
-    # A Newton step mends every guess by itself; results may rise again by one in the last place.
-    assert np.diff(both).max() <= 1
+    one = 1 << (guess_width(numerics) - 1)
+    both = np.concatenate([rsqrt(mantissas(numerics), odd, numerics) for odd in (0, 1)])
+    assert (both[0], both[-1]) == (one, one >> 1)
+    assert np.all(np.diff(both) <= 0)
+
+
+@EVERY
+def test_a_newton_step_squares_the_error_of_a_root(numerics):
+    mantissa, one = mantissas(numerics), 1 << (numerics.result_width - 1)
+    for odd in (0, 1):
+        exact = 1 / np.sqrt(mantissa / one * (1 + odd))
+        guess = rsqrt(mantissa, odd, numerics) / 2 ** (guess_width(numerics) - 1) / exact - 1
+        found = mended(mantissa, odd, numerics) / 2 ** (MENDED_WIDTH - 1) / exact - 1
+        # y (3 - x y^2) / 2 of y = (1 + e) / sqrt(x) is (1 - 3 e^2 / 2 - e^3 / 2) / sqrt(x).
+        wanted = -1.5 * guess**2 - guess**3 / 2 if numerics.rsqrt_newton else guess
+        # Cut off by less than a unit of the last place, of half a root of 1 at least.
+        assert np.abs(found - wanted).max() < 2.0 ** (2 - MENDED_WIDTH)
 
 
 @EVERY
