@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run had its AAUs do, beside the ledger of its steps."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +50,14 @@ def test_draft_steps_and_passes_in_the_ranks_count_as_often_as_they_were():
         for row in range(rows)
     )
     assert counted["target", Operation.SOFTMAX] == verified > 0
+    # As often as steps and passes of a context were made.
+    steps, passes = (
+        Counter({key: 3 * times for key, times in each.items()})
+        for each in (found.ledger.draft_steps, found.ledger.verified)
+    )
+    ledger = replace(found.ledger, draft_steps=steps, verified=passes)
+    thrice = worked(replace(found, ledger=ledger))
+    assert thrice == {key: 3 * cycles for key, cycles in counted.items()}
 
 
 def test_where_the_npu_verifies_the_ranks_have_the_draft_alone():
