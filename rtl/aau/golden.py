@@ -11,7 +11,7 @@ from ahasd.rtl.aau.reals import zero
 from ahasd.rtl.aau.reduction import empty, merge, outgoing
 from ahasd.rtl.aau.rows import Beat, Rows
 from ahasd.rtl.aau.scalar_programs import program_cycles
-from ahasd.rtl.aau.schedule import APPLY, Out, Pass, command_cycles
+from ahasd.rtl.aau.schedule import APPLY, Out, Pass, command_cycles, import_cycles
 
 
 class AauGolden(Rows):
@@ -73,7 +73,7 @@ class AauGolden(Rows):
             out = states[self._step].pack(self.params)
         outputs = {
             "command__ready": int(self._phase == "idle"),
-            "state_in__ready": int(self._phase == "import" and self._step == 0),
+            "state_in__ready": int(self._phase == "import" and self._takes_state()),
             "beat__ready": int(wants and not blocked),
             "result__valid": int(shown),
             "result__payload": self._results[0] if shown else 0,
@@ -120,12 +120,12 @@ class AauGolden(Rows):
                 self._constants, self._told = Constants(0, zero(), zero()), Told(0, 0, 0)
                 self._count = 0
                 self._enter("import" if self._command.imports else "reduce")
-            case "import" if self._step or pins["state_in__valid"]:
-                if self._step == 0:
+            case "import" if pins["state_in__valid"] or (command.op == Op.TOP and self._step):
+                if self._takes_state():
                     given = State.unpack(pins["state_in__payload"], self.params)
                     self._state = merge(self._state, given, command.op, self.params)
                     self._count += 1
-                if self._last_step() and self._count == command.imports:
+                if self._last_step(self._import_cycles()) and self._count == command.imports:
                     self._enter("reduce")
             case "finish":
                 self._count += 1
@@ -133,10 +133,10 @@ class AauGolden(Rows):
                     self._constants, self._told = finish(command, self._state, self.params)
                     self._enter("apply")
             case "tell" if pins["summary__ready"]:
-                if self._last_step():
+                if self._last_step(self.params.entries(command.op)):
                     self._phase = "idle"
             case "export" if pins["state_out__ready"]:
-                if self._last_step():
+                if self._last_step(self.params.entries(command.op)):
                     self._phase = "idle"
         if do is None:
             return
@@ -156,9 +156,16 @@ class AauGolden(Rows):
                 self._state = self.reduced(self._state, command, row)
             self._enter("finish" if self._phase == "reduce" else "tell")
 
-    def _last_step(self) -> bool:
-        """Go on with the entries of a list, and tell whether this was the last one."""
-        self._step = (self._step + 1) % self.params.entries(self._command.op)
+    def _import_cycles(self) -> int:
+        return import_cycles(self._command.op, self.params.top_k)
+
+    def _takes_state(self) -> bool:
+        """Tell whether a state is taken in this step: an element in its first, sums in the last."""
+        return self._step == (0 if self._command.op == Op.TOP else self._import_cycles() - 1)
+
+    def _last_step(self, steps: int) -> bool:
+        """Go on with a list or a merge, and tell whether this was the last of its steps."""
+        self._step = (self._step + 1) % steps
         return self._step == 0
 
     def _enter(self, phase: str) -> None:

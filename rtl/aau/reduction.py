@@ -44,7 +44,9 @@ def empty(params: AauParams) -> State:
 
 def merge(first: State, second: State, op: int, params: AauParams) -> State:
     """Return the state of two parts of a row, of which the first comes first among equals."""
-    sums = joined(_sums(first), _sums(second), op, params)
+    sums = _sums(first)
+    if op in POWERS | MOMENTS:
+        sums = joined(sums, _sums(second), op, params)
     merged = State(
         **sums._asdict(),
         count=(first.count + second.count) & ((1 << params.count_width) - 1),

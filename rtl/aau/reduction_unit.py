@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a row in Amaranth: the largest of all lanes, their sums, and the merge of states."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,8 +10,8 @@ from ahasd.rtl.aau.encodings import KEY_WIDTH, Packed, State
 from ahasd.rtl.aau.max_unit import MaxUnit
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.pipeline import Registers
-from ahasd.rtl.aau.row_state_unit import RowStateUnit, level
-from ahasd.rtl.aau.schedule import REDUCE, Op
+from ahasd.rtl.aau.row_state_unit import RowStateUnit
+from ahasd.rtl.aau.schedule import DELAYS, REDUCE, Op
 from ahasd.rtl.aau.sums import no_sums
 from ahasd.rtl.aau.term_unit import term_width
 from ahasd.rtl.aau.top_unit import TopUnit
@@ -32,12 +32,11 @@ def packed_layout(kind: type[Packed], params: AauParams) -> data.StructLayout:
     )
 
 
-def _waits(op: Op) -> int:
-    """Return the cycles from a new reference to the sums that are relative to it."""
-    do = REDUCE[op]
-    assert do.summed is not None
-    assert do.largest is not None
-    return do.summed - do.largest - 1
+def _delay(op: Op) -> int:
+    """Return the cycles from a new reference to its use."""
+    delay = REDUCE[op].rebase_after
+    assert delay is not None
+    return delay
 
 
 class ReductionUnit(wiring.Component):
@@ -53,8 +52,8 @@ class ReductionUnit(wiring.Component):
         What is summed.
     firsts, seconds : unsigned(1), in
         There are first sums, second ones; if both, the second are a cycle behind.
-    compare, raise_reference, sum : unsigned(1), in
-        Keys, heights and sums of a beat stand.
+    compare, raise_reference, lift, sum : unsigned(1), in
+        Keys, heights and sums of a beat stand, the last in two steps; of a state, too.
     beat_index : unsigned(index_width), in
         Place of the first of the keys.
     length : unsigned(length_width), in
@@ -62,11 +61,11 @@ class ReductionUnit(wiring.Component):
     count : unsigned(1), in
         Count them.
     imported : struct, in
-        A state to merge, with `take`.
+        A state to merge.
     take : unsigned(1), in
-        Merge it.
+        Its last step; of a list the first.
     importing : unsigned(1), in
-        States are merged, and no rows.
+        A step is made with a state that is imported.
     listing : unsigned(1), in
         A list of the largest elements is kept, not the largest alone.
     merge, step : unsigned, in
@@ -93,6 +92,7 @@ class ReductionUnit(wiring.Component):
     seconds: Signal
     compare: Signal
     raise_reference: Signal
+    lift: Signal
     sum: Signal
     beat_index: Signal
     length: Signal
@@ -129,6 +129,7 @@ class ReductionUnit(wiring.Component):
                 "seconds": In(1),
                 "compare": In(1),
                 "raise_reference": In(1),
+                "lift": In(1),
                 "sum": In(1),
                 "beat_index": In(params.index_width),
                 "length": In(params.length_width),
@@ -234,41 +235,33 @@ class ReductionUnit(wiring.Component):
                 m.d.comb += node.eq(Mux(right > left, right, left))
                 nodes.append(node)
             heights = nodes
-        peak = Signal(signed(width))  # of all beats up to the one in the middle of the pipeline
-        with m.If(self.enable & self.raise_reference & (heights[0] > peak)):
-            m.d.pim += peak.eq(heights[0])
-        with m.If(self.take & (self.imported.reference > peak)):
-            m.d.pim += peak.eq(self.imported.reference)
-        with m.If(self.clear):
-            m.d.pim += peak.eq(lowest)
-        m.d.comb += self.level.eq(level(m, peak, self.powers, params, "peak_level"))
-
-        peaks: list[Value] = [peak]
-        for i in range(_waits(Op.STATISTICS)):
-            peaks.append(registers.hold(peaks[-1], name=f"peak_{i}"))
         m.submodules.sum = beat = SumUnit(params)
         before = registers.hold(beat.total, name="before")
+        with m.Switch(Cat(self.firsts & self.seconds, self.powers)):
+            for case, op in enumerate((Op.SUM, Op.LAYERNORM, Op.SOFTMAX, Op.STATISTICS)):
+                with m.Case(case):
+                    m.d.comb += row_state.delay.eq(DELAYS.index(_delay(op)))
         m.d.comb += [
             beat.enable.eq(self.enable),
             beat.term.eq(self.term),
+            row_state.enable.eq(self.enable),
+            row_state.importing.eq(self.importing & (self.powers | self.moments)),
             row_state.clear.eq(self.clear),
-            row_state.merge.eq(self.take | (self.enable & self.sum)),
             row_state.powers.eq(self.powers),
             row_state.weighted.eq(self.powers & self.seconds),
+            row_state.raise_reference.eq(self.raise_reference),
+            row_state.lift.eq(self.lift),
+            row_state.add.eq(self.take | self.sum),
+            self.level.eq(row_state.level),
         ]
         new = row_state.given
-        with m.If(self.take):
+        with m.If(self.importing):
             m.d.comb += [new[name].eq(self.imported[name]) for name in SUMS]
         with m.Else():
             m.d.comb += [
+                new.reference.eq(heights[0]),
                 new.a.eq(Mux(self.seconds, before, beat.total)),
                 new.b.eq(beat.total & self.seconds.replicate(params.b_width)),
             ]
-            with m.If(self.moments):
-                m.d.comb += new.reference.eq(peaks[_waits(Op.SUM)])
-            with m.Elif(self.seconds):
-                m.d.comb += new.reference.eq(peaks[_waits(Op.STATISTICS)])
-            with m.Else():
-                m.d.comb += new.reference.eq(peaks[_waits(Op.SOFTMAX)])
             with m.If(~self.firsts):
                 m.d.comb += new.a.eq(0)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ahasd.rtl.aau.encodings import APPLYING, Op
+from ahasd.rtl.aau.encodings import APPLYING, MOMENTS, POWERS, Op
 from ahasd.rtl.aau.numerics import Numerics
 from ahasd.rtl.aau.scalar_programs import program_cycles
 
@@ -173,6 +173,21 @@ class Pass:
         return None if shifted is None else shifted + SUM_AFTER
 
     @property
+    def weighted(self) -> bool:
+        """Its second sums are of powers times what these were taken of."""
+        return self.scaled is not None and self.seconds is not None
+
+    @property
+    def rebase_after(self) -> int | None:
+        """Cycles from the comparison of the largest to its use; None without sums.
+
+        What the first sums move into weighted ones takes a cycle of its own.
+        """
+        if self.summed is None or self.largest is None:
+            return None
+        return self.summed - self.largest - self.weighted
+
+    @property
     def latency(self) -> int:
         """Cycle in which the last that a beat does is done."""
         if self.summed is not None:
@@ -223,6 +238,8 @@ REDUCE: dict[Op, Pass] = {
     Op.MAX: Pass(1, ()),
 }
 """First passes, but for that of TOP."""
+DELAYS = tuple(sorted({do.rebase_after for do in REDUCE.values() if do.rebase_after is not None}))
+"""Cycles from the comparison of the largest to its use, of all passes."""
 
 
 @cache
@@ -232,6 +249,17 @@ def first_passes(top_k: int) -> dict[Op, Pass]:
     The largest elements of a beat are merged with those before, a comparison a cycle.
     """
     return REDUCE | ({Op.TOP: Pass(top_k, ())} if top_k else {})
+
+
+def import_cycles(op: int, top_k: int = 0) -> int:
+    """Return the cycles in which a state is merged.
+
+    Sums need one for the references and one for the addition; weighted ones one more in between. Of
+    TOP every state is an element, and merged in `top_k` steps.
+    """
+    if op == Op.TOP and top_k:
+        return top_k
+    return 2 + REDUCE[Op(op)].weighted if op in POWERS | MOMENTS else 1
 
 
 def _elementwise(
@@ -298,14 +326,13 @@ def command_cycles(
 ) -> int:
     """Return the cycles from one command to the next if nothing stalls.
 
-    A cycle takes the command, one each state that is merged, and one hands over the summary or the
-    state. Of TOP every state is an element, which takes `top_k` cycles to merge, and `top_k`
-    summaries or states are handed over. In between are the passes and what ends a row.
+    A cycle takes the command, `import_cycles` each state that is merged, and one hands over the
+    summary or the state, of TOP `top_k`. In between are the passes and what ends a row.
     """
     beats = -(-length // lanes)
     passes = first_passes(top_k)
     entries = top_k if op is Op.TOP and top_k else 1
-    cycles = 1 + (imports + 1) * entries
+    cycles = 1 + imports * import_cycles(op, top_k) + entries
     if op in passes and reduces:
         cycles += passes[op].cycles(beats)
     if exports:

@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ahasd.rtl.aau.encodings import APPLYING, Command, Op
+from ahasd.rtl.aau.encodings import APPLYING, MOMENTS, POWERS, Command, Op
 from ahasd.rtl.aau.gate_unit import SHARE
 from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, control_layout
 from ahasd.rtl.aau.params import AauParams
@@ -31,6 +31,7 @@ from ahasd.rtl.aau.schedule import (
     Q,
     S,
     Step,
+    import_cycles,
 )
 from ahasd.rtl.aau.schedule import Out as Stored
 
@@ -48,6 +49,11 @@ class Phase(enum.IntEnum):
     APPLY = 4
     EXPORT = 5
     TELL = 6
+
+
+def steps_of(params: AauParams) -> int:
+    """Return the most steps in which a list, or a state, is merged."""
+    return max(params.entries(Op.TOP), *(import_cycles(op) for op in POWERS))
 
 
 def is_one_of(op: Value, ops: Iterable[int]) -> Value:
@@ -80,10 +86,13 @@ class Sequencer(wiring.Component):
         The pass ends with this cycle.
     control : struct, out
         What lanes are told, but for `poison`.
-    listing, steps, step, takes_state : out
-        A list is kept; a step is made with its entries, which one; a state is taken.
-    compare, raise_reference, sum, gate_keep, gate_select : out
-        A beat is at the cycle at which that is done.
+    listing, steps, step : out
+        A list is kept; a step is made with its entries, or with a state, and which one.
+    wants_state, takes_state : unsigned(1), out
+        A state can be taken, and is.
+    compare, raise_reference, lift, sum, gate_keep, gate_select : out
+        A beat is at the cycle at which that is done; the first step of a state is `raise_reference`
+        and the second `lift`, too.
     compare_last, height_last, align_last, result_last : unsigned(1), out
         The beat at that cycle is the last of its row.
     """
@@ -106,9 +115,11 @@ class Sequencer(wiring.Component):
     listing: Signal
     steps: Signal
     step: Signal
+    wants_state: Signal
     takes_state: Signal
     compare: Signal
     raise_reference: Signal
+    lift: Signal
     sum: Signal
     gate_keep: Signal
     gate_select: Signal
@@ -139,10 +150,12 @@ class Sequencer(wiring.Component):
                 "control": Out(control_layout()),
                 "listing": Out(1),
                 "steps": Out(1),
-                "step": Out(range(max(2, params.entries(Op.TOP)))),
+                "step": Out(range(steps_of(params))),
+                "wants_state": Out(1),
                 "takes_state": Out(1),
                 "compare": Out(1),
                 "raise_reference": Out(1),
+                "lift": Out(1),
                 "sum": Out(1),
                 "gate_keep": Out(SHARE),
                 "gate_select": Out(range(SHARE)),
@@ -156,6 +169,7 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the module."""
         m = Module()
+        self._last_step = Signal(name="last_step")
         self._beats(m)
         self._list(m)
         self._phases(m)
@@ -163,20 +177,37 @@ class Sequencer(wiring.Component):
         return m
 
     def _list(self, m: Module) -> None:
-        """Build the steps in which entries of a list are merged or handed over."""
+        """Build the steps in which entries of a list, or a state, are merged or handed over."""
         begun = self.step.any()
+        last = Signal.like(self.step, name="step_last")
+        entries = self.params.entries(Op.TOP)
+        m.d.comb += last.eq(Mux(self.listing, entries - 1, 0))
         with m.Switch(self.phase):
             with m.Case(Phase.IMPORT):
-                m.d.comb += self.steps.eq(begun | self.state_valid)
+                m.d.comb += self.steps.eq((self.listing & begun) | self.state_valid)
+                with m.Switch(self.now.op):
+                    for cycles, ops in self._merges():
+                        with m.Case(*ops):
+                            m.d.comb += last.eq(cycles - 1)
+                m.d.comb += [
+                    self.raise_reference.eq(~begun),
+                    self.lift.eq(self.step == 1),
+                    self.wants_state.eq(Mux(self.listing, ~begun, self._last_step)),
+                ]
             with m.Case(Phase.REDUCE):
                 m.d.comb += self.steps.eq(self.moves & (begun | self._token[COMPARE_AT]))
             with m.Case(Phase.TELL, Phase.EXPORT):
                 m.d.comb += self.steps.eq(self.out_ready)
-        self._last_step = Signal(name="last_step")
-        entries = self.params.entries(Op.TOP)
-        m.d.comb += self._last_step.eq(~self.listing | (self.step == entries - 1))
+        m.d.comb += self._last_step.eq(self.step == last)
         with m.If(self.steps):
             m.d.pim += self.step.eq(Mux(self._last_step, 0, self.step + 1))
+
+    def _merges(self) -> list[tuple[int, list[int]]]:
+        """Return the cycles in which a state with sums is merged, with the operations."""
+        found: dict[int, list[int]] = {}
+        for op in sorted(POWERS | MOMENTS):
+            found.setdefault(import_cycles(op), []).append(int(op))
+        return list(found.items())
 
     def _phases(self, m: Module) -> None:
         phase, given = self.phase, self.command.payload
@@ -205,7 +236,7 @@ class Sequencer(wiring.Component):
             Signal(self.params.imports_width, name=name) for name in ("imported", "imported_next")
         )
         m.d.comb += [
-            self.takes_state.eq((phase == Phase.IMPORT) & (self.step == 0) & self.state_valid),
+            self.takes_state.eq(self.wants_state & self.state_valid),
             through.eq(imported + self.takes_state),
         ]
         with m.Switch(phase):
@@ -327,6 +358,7 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             self.raise_reference.eq(token[do.largest]),
             self.height_last.eq(last[do.largest]),
+            self.lift.eq(token[do.summed - 1] & do.weighted),
             self.sum.eq(token[do.summed]),
         ]
         if do.seconds is not None:

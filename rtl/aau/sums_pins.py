@@ -8,7 +8,7 @@ from ahasd.rtl.aau.encodings import Op
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
 from ahasd.rtl.aau.reals import real_width
-from ahasd.rtl.aau.sums import Sums, joined, no_sums, term, wrap
+from ahasd.rtl.aau.sums import Sums, joined, no_sums, rebase, term, whole, wrap
 
 Pins = Mapping[str, int]
 
@@ -74,7 +74,7 @@ class BlockSumGolden:
 
 
 class RowStateGolden:
-    """The sums of a row, into which others are merged."""
+    """The sums of a row, to which those of beats and of other parts are added."""
 
     latency = 1
     interval = 1
@@ -82,16 +82,32 @@ class RowStateGolden:
     def __init__(self, params: AauParams) -> None:
         self.params = params
         self._sums = Sums(0, 0, 0)
+        self._before = 0
+        self._rises: deque[int] = deque()  # of the beats whose sums are to come
 
     def step(self, pins: Pins, clocks: int = 1) -> dict[str, int]:
         """Take an edge; return the outputs just before it."""
-        outputs = {"sums": packed(self._sums, self.params)}
-        if clocks and pins["merge"]:
-            op = Op.LAYERNORM
-            if pins["powers"]:
-                op = Op.STATISTICS if pins["weighted"] else Op.SOFTMAX
-            given = unpacked(pins["given"], self.params)
-            self._sums = joined(self._sums, given, op, self.params)
-        if clocks and pins["clear"]:
-            self._sums = no_sums(self.params)
+        params, sums = self.params, self._sums
+        op = Op.LAYERNORM
+        if pins["powers"]:
+            op = Op.STATISTICS if pins["weighted"] else Op.SOFTMAX
+        level = whole(sums.reference, op, params)
+        level_pin = level & ((1 << params.reference_width) - 1)
+        outputs = {"sums": packed(sums, params), "level": level_pin}
+        if not clocks:
+            return outputs
+        given = unpacked(pins["given"], params)
+        if pins["importing"] and pins["add"]:
+            self._sums = joined(sums._replace(reference=self._before), given, op, params)
+        elif pins["enable"] and pins["add"]:
+            a, b = rebase(sums.a, sums.b, self._rises.popleft(), op)
+            a = wrap(a + given.a, params.a_width)
+            self._sums = Sums(sums.reference, a, (b + given.b) & ((1 << params.b_width) - 1))
+        if (pins["enable"] or pins["importing"]) and pins["raise_reference"]:
+            self._before = sums.reference
+            self._sums = self._sums._replace(reference=max(sums.reference, given.reference))
+            if pins["enable"]:
+                self._rises.append(whole(self._sums.reference, op, params) - level)
+        if pins["clear"]:
+            self._sums = no_sums(params)
         return outputs

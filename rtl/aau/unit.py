@@ -115,9 +115,7 @@ class AauUnit(wiring.Component):
 
         wiring.connect(m, wiring.flipped(self.command), sequencer.command)
         now, phase, state = sequencer.now, sequencer.phase, reduction.state
-        importing, telling, exporting = (
-            phase == each for each in (Phase.IMPORT, Phase.TELL, Phase.EXPORT)
-        )
+        telling, exporting = phase == Phase.TELL, phase == Phase.EXPORT
         m.d.comb += [
             self.idle_pim.eq(phase == Phase.IDLE),
             sequencer.state_valid.eq(self.state_in.valid),
@@ -125,7 +123,7 @@ class AauUnit(wiring.Component):
             sequencer.result_ready.eq(self.result.ready),
             sequencer.out_ready.eq(Mux(telling, self.summary.ready, self.state_out.ready)),
             sequencer.finished.eq(scalar.done),
-            self.state_in.ready.eq(importing & (sequencer.step == 0)),
+            self.state_in.ready.eq(sequencer.wants_state),
             self.beat.ready.eq(sequencer.wants),
         ]
 
@@ -221,13 +219,14 @@ class AauUnit(wiring.Component):
             reduction.seconds.eq(is_one_of(now.op, _with("seconds"))),
             reduction.compare.eq(sequencer.compare),
             reduction.raise_reference.eq(sequencer.raise_reference),
+            reduction.lift.eq(sequencer.lift),
             reduction.sum.eq(sequencer.sum),
             reduction.beat_index.eq(index),
             reduction.length.eq(now.length),
             reduction.count.eq(sequencer.ends & (sequencer.phase == Phase.REDUCE)),
             reduction.imported.eq(self.state_in.payload),
             reduction.take.eq(sequencer.takes_state),
-            reduction.importing.eq(sequencer.phase == Phase.IMPORT),
+            reduction.importing.eq((sequencer.phase == Phase.IMPORT) & sequencer.steps),
             reduction.listing.eq(sequencer.listing),
             reduction.merge.eq(sequencer.listing & sequencer.steps & ~hands_over),
             reduction.step.eq(sequencer.step),

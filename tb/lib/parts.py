@@ -11,6 +11,7 @@ from ahasd.rtl.aau.largest import packed
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
 from ahasd.rtl.aau.reals import real_width
+from ahasd.rtl.aau.schedule import DELAYS
 from ahasd.rtl.aau.sums import Sums
 from ahasd.rtl.aau.sums_pins import packed as packed_sums
 from ahasd.rtl.aau.top import Place, before
@@ -137,23 +138,53 @@ def block_sums(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
         }
 
 
-def states(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
-    """Drive merges with sums of any reference, the next ones near the last."""
+STEPS = ("raise_reference", "lift", "add")
+
+
+def some_sums(rng: Random, near: int, step: int, params: AauParams) -> Sums:
+    """Return sums with a reference that is near another one."""
     low, high = -(1 << (params.reference_width - 1)), (1 << (params.reference_width - 1)) - 1
+    reference = max(low, min(high, near + rng.randrange(-step, step + 1)))
+    a, b = (rng.getrandbits(rng.randrange(params.b_width)) for _ in range(2))
+    return Sums(reference, a, b)
+
+
+def row_states(rng: Random, widths: Widths, params: AauParams) -> Stimulus:
+    """Drive parts, then the beats of a row, at all distances from the reference to its sums."""
     unit = 1 << params.numerics.fraction_width
-    for _ in range(250):
-        kind = rng.choice(((0, 0), (1, 0), (1, 1)))
-        pins = {**dict(zip(("powers", "weighted"), kind, strict=True)), "given": 0, "merge": 0}
-        yield {**pins, "clear": 1}
-        reference = rng.randrange(low, high)
+    for _ in range(150):
+        powers, weighted = rng.choice(((0, 0), (1, 0), (1, 1)))
+        delay = rng.randrange(len(DELAYS))
+        still = {"powers": powers, "weighted": weighted, "delay": delay, "clear": 0, "given": 0}
+        still |= {"enable": 0, "importing": 0, **dict.fromkeys(STEPS, 0)}
+        yield {**still, "clear": 1}
         step = rng.choice((3, 40, 3 * unit, 40 * unit))
-        for _ in range(rng.randrange(30)):
-            reference = max(low, min(high, reference + rng.randrange(-step, step + 1)))
-            size = rng.randrange(params.b_width)
-            a = rng.getrandbits(size) * (1 if pins["powers"] else rng.choice((1, -1)))
-            given = Sums(reference, a, rng.getrandbits(rng.randrange(params.b_width)))
-            merge = int(rng.random() < 0.8)
-            yield {**pins, "clear": 0, "merge": merge, "given": packed_sums(given, params)}
+        near = rng.randrange(-(1 << (params.reference_width - 1)), 0)
+        for _ in range(rng.randrange(4)):
+            part = some_sums(rng, near, step, params)
+            near = max(near, part.reference)
+            for name in STEPS if weighted else STEPS[::2]:
+                while rng.random() < 0.3:
+                    yield {**still, "given": rng.getrandbits(widths["given"]), name: 1}
+                yield {**still, "importing": 1, "given": packed_sums(part, params), name: 1}
+
+        interval, beats = 2 if weighted else rng.choice((1, 1, 2, 3)), rng.randrange(25)
+        wait = DELAYS[delay]
+        due = {name: set[int]() for name in STEPS}
+        for beat in range(beats):
+            due["raise_reference"].add(beat * interval)
+            due["lift"] |= {beat * interval + wait} if weighted else set()
+            due["add"].add(beat * interval + wait + weighted)
+        for cycle in range(max(due["add"], default=0) + 1 if beats else 0):
+            given = some_sums(rng, near, step, params)
+            if not powers and rng.getrandbits(1):
+                given = given._replace(a=-given.a)
+            near = max(near, given.reference) if cycle in due["raise_reference"] else near
+            done = {name: int(cycle in cycles) for name, cycles in due.items()}
+            while rng.random() < 0.2:
+                noise = {name: rng.getrandbits(1) for name in STEPS}
+                yield {**still, **noise, "given": rng.getrandbits(widths["given"])}
+            yield {**still, **done, "enable": 1, "given": packed_sums(given, params)}
 
 
 def stimulus(part: str, rng: Random, widths: Widths, params: Any) -> Stimulus:
@@ -175,6 +206,6 @@ def stimulus(part: str, rng: Random, widths: Widths, params: Any) -> Stimulus:
         "maxtree": lambda: beats(rng, widths, params),
         "topk": lambda: lists(rng, widths, params),
         "blocksum": lambda: block_sums(rng, widths, params),
-        "rowstate": lambda: states(rng, widths, params),
+        "rowstate": lambda: row_states(rng, widths, params),
     }
     return special.get(part, lambda: numbers(rng, widths))()

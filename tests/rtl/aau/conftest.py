@@ -254,6 +254,9 @@ class Driver:
                 pins[f"{name}__payload"] = queue[0] if valid else rng.getrandbits(40)
             for name in ("result", "state_out", "summary"):
                 pins[f"{name}__ready"] = int(rng.random() >= stall)
+            # All steps of a state with sums need it, and it is ready in the last.
+            merges = not offered["command"] and offered["state_in"] and job.command.op != Op.TOP
+            absent = bool(merges) and not pins["state_in__valid"]
             seen = self.edge(pins, job.command)
             run.cycles += 1
             wants = any(seen[f"{name}__ready"] and not pins[f"{name}__valid"] for name in offered)
@@ -261,7 +264,7 @@ class Driver:
                 seen[f"{name}__valid"] and not pins[f"{name}__ready"]
                 for name in ("result", "state_out", "summary")
             )
-            run.stalls += wants or full
+            run.stalls += absent or wants or full
             for name, queue in offered.items():
                 if pins[f"{name}__valid"] and seen[f"{name}__ready"]:
                     queue.pop(0)

@@ -78,7 +78,11 @@ def test_cycles_worked_by_hand():
     # A softmax: sums are there after 9, the program takes 46, results stand after 8.
     assert cycles(Op.SOFTMAX) == 2 + (6 + 9 + 1) + 46 + (6 + 8 + 1)
     assert cycles(Op.SOFTMAX, applies=False) == 2 + (6 + 9 + 1) + 46
-    assert cycles(Op.SOFTMAX, imports=3, reduces=False) == 2 + 3 + 46 + (6 + 8 + 1)
+    # A state takes a cycle for its reference and one for its sums, one more for an entropy's.
+    assert cycles(Op.SOFTMAX, imports=3, reduces=False) == 2 + 3 * 2 + 46 + (6 + 8 + 1)
+    assert cycles(Op.STATISTICS, imports=3) - cycles(Op.STATISTICS) == 3 * 3
+    assert cycles(Op.MAX, imports=3) - cycles(Op.MAX) == 3
+    assert cycles(Op.TOP, imports=3, top_k=5) - cycles(Op.TOP, top_k=5) == 3 * 5
     assert cycles(Op.SOFTMAX, exports=True) == 2 + (6 + 9 + 1)
     # A beat of statistics takes two cycles, one of a gated activation four; one of a layer
     # normalisation two in its first pass and three in its second.

@@ -112,11 +112,11 @@ MUTANTS = {
         "total[:width]",
     ),
     # the state of a row
-    "sums are not rebased": ("row_state_unit", "a.eq(low.a >> down)", "a.eq(low.a)"),
+    "sums are not rebased": ("row_state_unit", "(low_a.as_signed() >> down)", "low_a.as_signed()"),
     "the second sum forgets what the first one moved": (
         "row_state_unit",
-        "lifted.eq(low.b + low.a * down)",
-        "lifted.eq(low.b)",
+        "lifted.eq(low_b + low_a.as_signed() * down)",
+        "lifted.eq(low_b)",
     ),
     "the last of equals wins": ("max_unit", "(key_2 > key)", "(key_2 >= key)"),
     "of merged states the later index wins": (
@@ -125,9 +125,9 @@ MUTANTS = {
         "(new.index > head.index)",
     ),
     "a merged state leaves the reference": (
-        "reduction_unit",
-        "with m.If(self.take & (self.imported.reference > peak)):",
-        "with m.If(0):",
+        "row_state_unit",
+        "with m.If(self._moves & self.raise_reference & (given > reference)):",
+        "with m.If(self.enable & self.raise_reference & (given > reference)):",
     ),
     "the level is rounded down": (
         "row_state_unit",
@@ -172,15 +172,25 @@ MUTANTS = {
         "Mux(head.seen, head.key,",
         "Mux(1, head.key,",
     ),
-    "a state of a list is taken in every cycle": (
-        "unit",
-        "importing & (sequencer.step == 0)",
-        "importing",
+    "a state of a list is taken at its end": (
+        "sequencer",
+        "Mux(self.listing, ~begun, self._last_step)",
+        "self._last_step",
+    ),
+    "a state is added before its reference is compared": (
+        "sequencer",
+        "last.eq(cycles - 1)",
+        "last.eq(0)",
+    ),
+    "what the first sum moves is found while none is there": (
+        "sequencer",
+        "self.lift.eq(token[do.summed - 1] & do.weighted)",
+        "self.lift.eq(token[do.summed] & do.weighted)",
     ),
     "a list is told without its last element": (
         "sequencer",
-        "(self.step == entries - 1)",
-        "(self.step == entries - 2)",
+        "Mux(self.listing, entries - 1, 0)",
+        "Mux(self.listing, entries - 2, 0)",
     ),
     "entries go on while a beat is awaited": (
         "sequencer",

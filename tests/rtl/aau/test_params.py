@@ -19,7 +19,7 @@ def test_cycles_of_a_vector_that_does_not_fill_its_last_beat():
 
 
 def test_a_vector_that_is_shared_is_merged_before_its_second_pass():
-    shared = 2 + SUMS + 2 + 4 + PROGRAM + RESULTS
+    shared = 2 + SUMS + 2 + 4 * 2 + PROGRAM + RESULTS
     assert AauParams().cycles(Operation.SOFTMAX, 1000, 4) == shared
     # What has no state is done in parts as such.
     add = AauParams().cycles(Operation.ADD, 1000)

@@ -68,12 +68,15 @@ MUTANTS = {
     "terms are cut down, not to 0": (*TERM, "Mux(below, -", "Mux(below, ~"),
     "signed terms add up as they are": (*BLOCK, "(_flipped(total)", "(total"),
     "a sum waits for nobody": (*BLOCK, "sum_unit.enable.eq(self", "sum_unit.enable.eq(1 | self"),
-    "the higher sums are shifted": (*ROW, "old.reference >", "old.reference <"),
+    "the higher sums are shifted": (*ROW, "self.importing & ~above", "self.importing & above"),
+    "a part leaves the reference": (*ROW, "self._moves & self.raise", "self.enable & self.raise"),
     "the level is rounded down": (*ROW, "reference[:behind].any()", "Const(0, 1)"),
-    "a high rise is a low one": (*ROW, "rise[6:].any()", "0"),
-    "squares are shifted as their roots": (*ROW, "down, twice)", "down, down)"),
-    "what the first sum moved is lost": (*ROW, "low.a * down", "0"),
-    "a cleared state is near": (*ROW, "eq(no_sums(params).reference)", "eq(0)"),
+    "a high rise is a low one": (*ROW, "| rise[6:].any().replicate(6)", ""),
+    "a rise comes too late": (*ROW, "line[delay - 2]", "line[min(3, delay - 1)]"),
+    "squares are shifted as their roots": (*ROW, "due, twice)", "due, due)"),
+    "an amount is lost with a second step": (*ROW, "self.enable & ~self.lift", "self.enable"),
+    "what the first sum moved is lost": (*ROW, "low_a.as_signed() * down", "0"),
+    "a cleared state is near": (*ROW, "eq(no_sums(self.params).reference)", "eq(0)"),
 }  # fmt: skip
 
 

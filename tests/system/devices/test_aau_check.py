@@ -71,8 +71,9 @@ def test_every_operator_takes_what_the_model_counts():
 def test_parts_of_a_vector_are_merged():
     found = check(unit(), {"draft": shape()}, 4, {"draft": 4}, seed=2)
     (norm,) = (each for each in found if each.operation is Operation.RMSNORM)
-    # 128 elements on four ranks are 16 beats each; a command and four states more.
-    assert (norm.length, norm.parts, norm.cycles) == (32, 4, 3 * 15 + 67 + 2 + 4)
+    # 128 elements on four ranks are 16 beats each; a command and four states more,
+    # each of two cycles.
+    assert (norm.length, norm.parts, norm.cycles) == (32, 4, 3 * 15 + 67 + 2 + 4 * 2)
 
 
 @pytest.mark.parametrize("wrap", [Slow, Wrong])

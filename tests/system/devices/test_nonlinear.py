@@ -113,7 +113,8 @@ NORM, SOFTMAX, ADD, SILU, ROPE, STATISTICS = (
 def cycles(operation: tuple[int, int], beats: int, parts: int = 1) -> int:
     """Return the cycles of a command; a shared vector needs a second one that merges states."""
     a_beat, besides = operation
-    return a_beat * (beats - 1) + besides + (2 + parts if parts > 1 else 0)
+    merge = 3 if operation is STATISTICS else 2
+    return a_beat * (beats - 1) + besides + (2 + merge * parts if parts > 1 else 0)
 
 
 def test_time_on_one_aau_worked_by_hand():
@@ -181,9 +182,10 @@ def test_a_head_is_spread_over_ranks_where_there_are_more_ranks_than_heads():
     few = aau(load_model("tiny-draft"), context=1023, ranks=4)
     many = aau(load_model("tiny-draft"), context=1023, ranks=8)
     # 1024 scores on one rank, 512 on each of two, in each of two layers.
-    softmax = 2 * (2 * 64 - 2 * 32 - (2 + 2))  # two states are merged
+    softmax = 2 * (2 * 64 - 2 * 32 - (2 + 2 * 2))  # two states are merged
     # Every vector's slice is half as long, and of eight ranks there are four states more.
-    rest = 2 * (2 * (3 - 4) + 2 + 4 * 3 + 2 * 2) + (3 - 4) + (2 * 8 - 4)
+    norm = 3 - 2 * 4
+    rest = 2 * (2 * norm + 2 + 4 * 3 + 2 * 2) + norm + (2 * 8 - 3 * 4)
     assert few.phases[1].compute_ps - many.phases[1].compute_ps == (softmax + rest) * 1250
 
 
