@@ -7,14 +7,14 @@ from typing import Any
 
 from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
-from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.flow import synthesise
 from ahasd.synth.hierarchy import PARTS, boundaries_of
 from ahasd.synth.library import Library
+from ahasd.synth.mapping import Request
 from ahasd.synth.memories import FLOPS, MACROS
 from ahasd.synth.nodes import NODES, REFERENCE_NM
 from ahasd.synth.passes import tools
 from ahasd.synth.silicon import shares_percent, silicon_mm2
-from ahasd.synth.timing import library_clocks_ps
 
 DIGITS = 6
 """Of the derived figures in a record; more would be noise of floating point."""
@@ -64,7 +64,6 @@ def area(
     }
     module = f"ahasd_{name}"
     text = to_rtlil(unit.load_hardware()(params), module, unit.domains)
-    clocks = library_clocks_ps(unit.domains, library)
     boundaries = boundaries or boundaries_of(text, module)
 
     def request(boundaries: str) -> Request:
@@ -73,7 +72,6 @@ def area(
             design=text,
             library=library,
             memories=memories,
-            clocks_ps=clocks,
             boundaries=boundaries,
         )
 
@@ -116,6 +114,7 @@ def figures(result: Mapping[str, Any], library: Library) -> dict[str, Any]:
         "combinational_ge": ge - sequential,
         "flops": result["flops"],
         "latches": result["latches"],
+        "clock_gates": result["clock_gates"],
         "cells": sum(result["cells"].values()),
         "memory": result["memories"],
         "macro_bits": macro_bits,

@@ -28,8 +28,9 @@ from ahasd.rtl.aau.primitives.multiply.unit import MultiplyUnit
 from ahasd.rtl.aau.primitives.recip.unit import RecipUnit
 from ahasd.rtl.aau.primitives.rsqrt.unit import RsqrtUnit
 from ahasd.synth import passes
-from ahasd.synth.flow import Request, design_sha256, synthesise
+from ahasd.synth.flow import synthesise
 from ahasd.synth.library import Library, load
+from ahasd.synth.mapping import Request, design_sha256
 
 FLOP_GE = 5.5
 TRANSISTORS = {

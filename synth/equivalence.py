@@ -8,6 +8,7 @@ is what `ahasd.synth.power.gates` shows, and which clock and edge a register tak
 one clock.
 """
 
+import json
 import re
 import tempfile
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from ahasd.gen.yosys import YosysError
 from ahasd.synth import passes
-from ahasd.synth.flow import Request, mapping
+from ahasd.synth.clock_gates import Folded, GateCell, fold_clock_gates
+from ahasd.synth.mapping import Request, commands, prepare
 
 _GOLD = (
     "memory_collect",
@@ -27,6 +29,7 @@ _GOLD = (
     "opt_clean",
     "design -stash gold",
 )
+_ENABLED = re.compile(r"^\$_(DFF|DFFSR)_(\w+)_$")
 _POINTS = re.compile(r"Of those cells (\d+) are proven and (\d+) are unproven")
 _UNPROVEN = re.compile(r"^ *Unproven \$equiv \S+: \\(\S+)_gold(?: (\[\d+\]))?", re.MULTILINE)
 
@@ -69,18 +72,11 @@ def prove(request: Request, changes: Sequence[str] = ()) -> Equivalence:
     read += ["flatten -noscopeinfo"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "design.il").write_text(request.design)
-        files = request.library.write(folder)
-        (folder / "limits.txt").write_text(
-            f"set_driving_cell {request.library.buffer}\n"
-            f"set_load {request.library.load_ff} [all_outputs]\n"
-        )
+        files = prepare(request, request.design, folder)
         # Without the pass that takes names away, which the registers are matched by.
-        mapped = [each for each in mapping(request, files) if each != "opt_clean -purge"]
-        log = passes.run(
+        mapped = [each for each in commands(request, files) if each != "opt_clean -purge"]
+        passes.run(
             [
-                *read,
-                *_GOLD,
                 *read,
                 *mapped,
                 *changes,
@@ -88,6 +84,17 @@ def prove(request: Request, changes: Sequence[str] = ()) -> Equivalence:
                 *(f"read_liberty -ignore_miss_func {file}" for file in files),
                 f"hierarchy -top {module}",
                 "flatten",
+                "write_json cells.json",
+            ],
+            folder,
+        )
+        _fold(folder / "cells.json", module, request.library.clock_gate)
+        log = passes.run(
+            [
+                *read,
+                *_GOLD,
+                "read_json cells.json",
+                f"hierarchy -top {module}",
                 "async2sync",
                 "simplemap",
                 "opt_clean",
@@ -110,3 +117,24 @@ def prove(request: Request, changes: Sequence[str] = ()) -> Equivalence:
     told = log[log.rindex("EQUIV_STATUS") :]
     names = tuple("".join(match) for match in _UNPROVEN.findall(told))
     return Equivalence(proven + unproven, names or ("?",) * unproven)
+
+
+def _fold(file: Path, module: str, gate: GateCell | None) -> None:
+    """Fold the clock gates of a flat module in the form of Yosys' `write_json`."""
+    told = json.loads(file.read_text())
+    cells = told["modules"][module]["cells"]
+    netlist = {
+        name: (cell["type"], {pin: bits[0] for pin, bits in cell["connections"].items()})
+        for name, cell in cells.items()
+    }
+    folded = fold_clock_gates({"cells": netlist}, gate) if gate else Folded({}, {}, {})
+    for name in folded.gates:
+        del cells[name]
+    for name, enable in folded.enables.items():
+        cell, (_, pins) = cells[name], folded.netlist["cells"][name]
+        cell["type"] = _ENABLED.sub(r"$_\1E_\2P_", cell["type"])
+        cell["connections"] = {pin: [net] for pin, net in pins.items()} | {"E": [enable]}
+        cell["port_directions"]["E"] = "input"
+    # The cells' own modules are put in already.
+    told["modules"] = {module: told["modules"][module]}
+    file.write_text(json.dumps(told))

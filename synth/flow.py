@@ -7,78 +7,21 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ahasd import UserError
 from ahasd.gen.cache import cache_folder
 from ahasd.gen.yosys import YosysError
-from ahasd.synth import hierarchy, memories, passes, path, sta
+from ahasd.synth import clock_gates, hierarchy, mapping, memories, passes, path, sta
+from ahasd.synth.clock_gates import COMPOSITE
 from ahasd.synth.hierarchy import NONE, PARTS, Kinds
-from ahasd.synth.library import UNUSED, Library
-
-NETLIST = (
-    "setattr -mod -unset keep_hierarchy *",
-    "flatten -noscopeinfo",
-    "write_json cells.json",
-)
-"""Passes that write all cells as one module."""
+from ahasd.synth.library import Library
+from ahasd.synth.mapping import Request, counting, prepare
 
 _MEMORY = re.compile(r"^  memory ", re.MULTILINE)
 _FLOP = re.compile(r"\$_(S|A|AL)?DFF")
 _LATCH = re.compile(r"\$_DLATCH")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is to be mapped, and how.
-
-    Parameters
-    ----------
-    module
-        Name of the top module.
-    design
-        RTLIL.
-    library
-        Cells.
-    memories
-        One of `ahasd.synth.memories.CHOICES`.
-    clocks_ps
-        Period by clock domain in the library's own time; the mapper works towards the shortest.
-        Empty where delays mean nothing.
-    fast
-        Adders look their carries ahead in the fastest of Yosys' ways, which takes more gates.
-    boundaries
-        What is kept apart, one of `ahasd.synth.hierarchy.BOUNDARIES`. Equal parts are mapped once,
-        and have their areas.
-    netlist
-        Return the cells and their nets, too, of all parts together.
-    """
-
-    module: str
-    design: str = field(repr=False)
-    library: Library = field(repr=False)
-    memories: str = memories.FLOPS
-    clocks_ps: Mapping[str, int] = field(default_factory=dict)
-    fast: bool = False
-    boundaries: str = NONE
-    netlist: bool = False
-
-    @property
-    def timed(self) -> bool:
-        """Whether it has a longest path."""
-        return bool(self.clocks_ps) and self.boundaries != PARTS
-
-    @property
-    def design_sha256(self) -> str:
-        """Hash of the RTLIL."""
-        return design_sha256(self.design)
-
-
-def design_sha256(text: str) -> str:
-    """Hash RTLIL."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
@@ -96,7 +39,8 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
     dict
         - area, sequential_area: in the library's unit, macros left out
         - cells: how many by type
-        - flops, latches: bits of state
+        - flops, latches: bits of state, without clock gates
+        - clock_gates: how many there are
         - memories: name, words, width, bits, what each became and why
         - kept: parts that were kept apart, and how many of each there are
         - parts: with the boundaries of all parts, area by part, and `own` for what is in none
@@ -123,7 +67,7 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
     for text in (
         request.design,
         request.library.sha256,
-        json.dumps([analysis, mapping(request, ["cells.lib"]), treatment, kinds]),
+        json.dumps([analysis, mapping.commands(request, ["cells.lib"]), treatment, kinds]),
         request.boundaries,
         "netlist" if request.netlist else "",
         json.dumps(memories.FILES),
@@ -132,7 +76,9 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
             Path(each).read_text(encoding="utf-8")
             for each in (
                 __file__,
+                clock_gates.__file__,
                 hierarchy.__file__,
+                mapping.__file__,
                 memories.__file__,
                 path.__file__,
                 sta.__file__,
@@ -159,37 +105,12 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
     return json.loads(json.dumps(result))
 
 
-def mapping(request: Request, files: list[str]) -> list[str]:
-    """Return the commands from a design without processes to cells and their statistics."""
-    cells = " ".join(f"-liberty {file}" for file in files)
-    unused = " ".join(f"-dont_use {pattern}" for pattern in UNUSED)
-    clocks = request.clocks_ps
-    aim = f" -constr limits.txt -D {min(clocks.values())}" if clocks else ""
-    adders = " -extra-map +/choices/kogge-stone.v" if request.fast else ""
-    return [
-        f"synth -noabc{adders} -run coarse: -top {request.module}",
-        "tee -q -o generic.json stat -json",
-        f"dfflibmap {cells} {unused}",
-        f"abc {cells} {unused}{aim}",
-        # Before nets are merged: ABC's report names those that it was given.
-        *(["write_json netlist.json"] if request.timed else []),
-        "opt_clean -purge",
-        f"tee -q -o mapped.json stat -json {cells}",
-    ]
-
-
 def _map(
     request: Request, design: str, kinds: Kinds, analysis: list[str], folder: Path
 ) -> dict[str, Any]:
     """Run the flow in a folder on a design whose parts of these kinds are kept apart."""
     library = request.library
-    files = library.write(folder)
-    (folder / "design.il").write_text(design)
-    for name, text in memories.FILES.items():
-        (folder / name).write_text(text)
-    (folder / "limits.txt").write_text(
-        f"set_driving_cell {library.buffer}\nset_load {library.load_ff} [all_outputs]\n"
-    )
+    files = prepare(request, design, folder)
     passes.run([*analysis, "memory_collect", "write_json memories.json"], folder)
     held = memories.found(json.loads((folder / "memories.json").read_text()))
     script = [*analysis]
@@ -197,13 +118,19 @@ def _map(
     if replaced:
         script = ["read_verilog -lib black_box.v", *analysis, "memory_collect", *replaced]
     timed_again = request.timed and bool(sta.installed())
-    script += [*mapping(request, files), *(sta.WRITE if timed_again else ())]
-    script += NETLIST if request.netlist else ()
+    script += [*mapping.commands(request, files), *counting(request, files)]
+    script += sta.writing(library.clock_gate) if timed_again else ()
     log = passes.run(script, folder)
 
     mapped = json.loads((folder / "mapped.json").read_text())
     generic = json.loads((folder / "generic.json").read_text())
     result = _figures(mapped["design"], generic["design"], library, kinds)
+    if library.clock_gate == COMPOSITE and result["clock_gates"]:
+        # Its latch is counted as one already.
+        own = json.loads((folder / "clock_gate.json").read_text())["design"]
+        result["sequential_area"] += result["clock_gates"] * (
+            own["area"] - _state_area(own["num_cells_by_type"], library)
+        )
     foreign = [cell for cell in result["cells"] if cell.startswith("$")]
     if foreign:
         raise YosysError(f"{request.module}: cells that library {library.name} lacks: {foreign}")
@@ -233,12 +160,12 @@ def _map(
         }
     if request.timed and not kinds:
         netlist = json.loads((folder / "netlist.json").read_text())["modules"][request.module]
-        result["timing"] = path.read(log, netlist, library.states)
+        result["timing"] = path.read(log, netlist, library)
     if timed_again:
         unit_ps = library.time_unit_ps
         said = sta.run(folder, sta.script(request.module, files, request.clocks_ps, unit_ps))
         modules = json.loads((folder / "sta.json").read_text())["modules"]
-        names = sta.Registers(modules, request.module, library.states)
+        names = sta.Registers(modules, request.module, library)
         result["sta"] = sta.read(said, names, request.clocks_ps, unit_ps)
     return result
 
@@ -253,15 +180,20 @@ def _figures(
         if cell not in kinds
     }
     states = generic.get("num_cells_by_type", {})
-    # Not the figure of `stat`, which leaves latches out.
-    sequential = sum(library.state_areas.get(cell, 0.0) * count for cell, count in cells.items())
+    gate = library.clock_gate
     return {
         "area": round(mapped.get("area", 0.0), 6),
-        "sequential_area": round(sequential, 6),
+        "sequential_area": round(_state_area(cells, library), 6),
         "cells": cells,
         "flops": sum(count for cell, count in states.items() if _FLOP.match(cell)),
         "latches": sum(count for cell, count in states.items() if _LATCH.match(cell)),
+        "clock_gates": states.get(gate.cell, 0) if gate else 0,
     }
+
+
+def _state_area(cells: Mapping[str, int], library: Library) -> float:
+    """Return the area of what has a state; not the figure of `stat`, which leaves latches out."""
+    return sum(library.state_areas.get(cell, 0.0) * count for cell, count in cells.items())
 
 
 def _told(memory: memories.Memory, request: Request, part: str) -> dict[str, Any]:

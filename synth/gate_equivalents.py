@@ -7,7 +7,7 @@ separates a cell from the next, over the three of a NAND2. That gives the figure
 """
 
 from ahasd.synth import liberty
-from ahasd.synth.liberty import STATE, Cell
+from ahasd.synth.liberty import GATE, STATE, Cell
 
 NAND2_COLUMNS = 3.0
 
@@ -27,7 +27,7 @@ def _state(name: str, columns: float, kind: str, **control: str) -> Cell:
         name=name,
         area=_area(columns),
         inputs=tuple(sorted(pins)),
-        outputs={"Y": STATE},
+        outputs={"Y": "" if kind == GATE else STATE},
         state={"kind": kind, **control},
     )
 
@@ -57,8 +57,10 @@ CELLS = (
     _state("DFFS", 19.5, "ff", clocked_on="C", next_state="D", preset="R"),
     _state("LATCH", 10.5, "latch", enable="E", data_in="D"),
     _state("LATCHN", 10.5, "latch", enable="!E", data_in="D"),
+    # A latch and an AND2 in one cell, with one column to the next cell instead of two.
+    _state("GATE", 13.5, GATE, clocked_on="C", enable="E"),
 )
-"""A flip-flop with enable is not among them: it becomes a DFF and a MUX2."""
+"""A flip-flop with enable is not among them: it is behind a GATE, or has a MUX2 of its own."""
 
 
 def text() -> str:

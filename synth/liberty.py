@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 STATE, INVERSE = "IQ", "IQN"
 """Names of what a flip-flop or latch holds."""
+GATE = "gate"
+"""A kind of state: a latch that gates a clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,8 @@ class Cell:
     outputs
         Function by pin, in Liberty's notation; '' if it has none that could be told.
     state
-        Attributes of what it holds, `kind` among them, `ff` or `latch`; empty if it holds nothing.
+        Attributes of what it holds, `kind` among them, `ff`, `latch` or `GATE`; empty if it holds
+        nothing. A gate's are the pins `enable` and `clocked_on`, its function is not told.
     """
 
     name: str
@@ -70,15 +73,22 @@ _TABLE = '(placeholder) { values ("10, 60", "20, 70"); }'
 def _cell(cell: Cell) -> str:
     """Return the group of a cell."""
     lines = [f"  cell ({cell.name}) {{", f"    area : {cell.area};"]
-    if cell.state:
+    roles = {}
+    if cell.state.get("kind") == GATE:
+        lines.append('    clock_gating_integrated_cell : "latch_posedge";')
+        roles = {cell.state["enable"]: "enable", cell.clock: "clock"}
+        roles |= dict.fromkeys(cell.outputs, "out")
+    elif cell.state:
         lines.append(f"    {cell.state['kind']} ({STATE}, {INVERSE}) {{")
         lines += [f'      {key} : "{value}";' for key, value in cell.state.items() if key != "kind"]
         lines.append("    }")
     for pin in cell.inputs:
         extra = " clock : true;" if pin == cell.clock else ""
+        extra += f" clock_gate_{roles[pin]}_pin : true;" if pin in roles else ""
         lines.append(f"    pin ({pin}) {{ direction : input; capacitance : 1;{extra} }}")
     for pin, function in cell.outputs.items():
         lines += [f"    pin ({pin}) {{", "      direction : output;"]
+        lines += [f"      clock_gate_{roles[pin]}_pin : true;"] if pin in roles else []
         if function:
             lines.append(f'      function : "{function}";')
             # A state's arcs from its clock alone: no path of logic goes through it.

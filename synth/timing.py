@@ -9,9 +9,10 @@ from ahasd import UserError
 from ahasd.gen.emit import to_rtlil
 from ahasd.gen.manifest import find
 from ahasd.synth import sta
-from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.flow import synthesise
 from ahasd.synth.hierarchy import NONE, boundaries_of
 from ahasd.synth.library import Library
+from ahasd.synth.mapping import Request
 from ahasd.synth.memories import FLOPS
 from ahasd.synth.nodes import NODES
 from ahasd.synth.passes import tools

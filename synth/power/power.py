@@ -9,9 +9,10 @@ import numpy as np
 from ahasd import UserError
 from ahasd.gen.emit import to_rtlil
 from ahasd.rtl.configs import UNITS
-from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.flow import synthesise
 from ahasd.synth.hierarchy import NONE, REPEATED
 from ahasd.synth.library import Library
+from ahasd.synth.mapping import Request
 from ahasd.synth.memories import FLOPS
 from ahasd.synth.nodes import LEAKAGE_NW_PER_GE, NODES
 from ahasd.synth.passes import tools

@@ -6,8 +6,8 @@ import pytest
 from ahasd.gen.emit import to_rtlil
 from ahasd.rtl.configs import UNITS
 from ahasd.synth.equivalence import prove
-from ahasd.synth.flow import Request
 from ahasd.synth.library import Library
+from ahasd.synth.mapping import Request
 from ahasd.synth.timing import library_clocks_ps
 
 pytestmark = pytest.mark.formal

@@ -6,10 +6,11 @@ import pytest
 from ahasd import UserError
 from ahasd.gen.emit import to_rtlil
 from ahasd.gen.yosys import YosysError
-from ahasd.synth import flow, passes
-from ahasd.synth.flow import Request, synthesise
+from ahasd.synth import mapping, passes
+from ahasd.synth.flow import synthesise
 from ahasd.synth.hierarchy import PARTS, REPEATED
 from ahasd.synth.library import load
+from ahasd.synth.mapping import Request
 
 DFF_GE, XOR_GE, MUX_GE, LATCH_GE = 5.5, 2.0, 2.33, 3.5
 
@@ -167,10 +168,10 @@ def test_a_cache_that_cannot_be_is_told(parts, tmp_path, monkeypatch):
 
 
 def test_a_cell_that_no_library_has_is_an_error(parts, monkeypatch):
-    held = flow.mapping
+    held = mapping.commands
     monkeypatch.setattr(
-        flow,
-        "mapping",
+        mapping,
+        "commands",
         lambda *asked: [line for line in held(*asked) if not line.startswith("dfflibmap")],
     )
     with pytest.raises(YosysError, match="cells that library ge lacks"):

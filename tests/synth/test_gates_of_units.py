@@ -11,8 +11,9 @@ import pytest
 from ahasd.cli import main
 from ahasd.gen.emit import to_rtlil
 from ahasd.rtl.configs import UNITS
-from ahasd.synth.flow import Request, design_sha256, synthesise
+from ahasd.synth.flow import synthesise
 from ahasd.synth.library import Library
+from ahasd.synth.mapping import Request, design_sha256
 from ahasd.synth.power.activity import Activity, params_of, read
 from ahasd.synth.power.cells import Cells
 from ahasd.synth.power.cells import read as read_cells

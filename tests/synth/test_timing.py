@@ -12,8 +12,10 @@ from ahasd.rtl.configs import Unit
 from ahasd.synth import path, sta
 from ahasd.synth import timing as timing_module
 from ahasd.synth.blocks import Accumulator
-from ahasd.synth.flow import Request, synthesise
+from ahasd.synth.clock_gates import GateCell
+from ahasd.synth.flow import synthesise
 from ahasd.synth.library import load
+from ahasd.synth.mapping import Request
 from ahasd.synth.timing import library_clocks_ps, timing
 from ahasd.synth.timing_tables import judged, timing_table
 
@@ -39,7 +41,11 @@ NETLIST = {
         "u3": {"type": "INV", "connections": {"A": [5], "Y": [7]}},
     },
 }
-STATES = {"DFF": "Q"}
+LIBRARY = replace(
+    load(),
+    states={"DFF": "Q"},
+    clock_gate=GateCell(cell="CG", enable="E", clock="C", output="Y"),
+)
 
 STA = """
 Startpoint: u2 (rising edge-triggered flip-flop clocked by pim)
@@ -63,7 +69,7 @@ CLOCKS = {"pim": 10417, "npu": 8333}
 
 
 def test_abcs_report_is_read_and_its_ends_are_registers():
-    found = path.read(LOG, NETLIST, STATES)
+    found = path.read(LOG, NETLIST, LIBRARY)
     assert found == {
         "delay_ps": 3735.01,
         "start": "level[1]",  # the shorter of two names
@@ -74,23 +80,23 @@ def test_abcs_report_is_read_and_its_ends_are_registers():
 
 def test_a_port_at_the_end_keeps_its_name():
     log = LOG.replace("$auto$MuxGate$2684", r"\out")
-    assert path.read(log, NETLIST, STATES)["end"] == "out"
+    assert path.read(log, NETLIST, LIBRARY)["end"] == "out"
 
 
 def test_a_net_that_is_gone_is_told_as_abc_calls_it():
     log = LOG.replace("$auto$MuxGate$2684", "$gone")
-    assert path.read(log, NETLIST, STATES)["end"] == "$gone"
+    assert path.read(log, NETLIST, LIBRARY)["end"] == "$gone"
 
 
 def test_no_report_is_an_error_unless_there_is_no_logic():
     with pytest.raises(YosysError, match="no delay"):
-        path.read("", NETLIST, STATES)
+        path.read("", NETLIST, LIBRARY)
     nothing = "Don't call ABC as there is nothing to map."
-    assert path.read(nothing, NETLIST, STATES)["delay_ps"] == 0
+    assert path.read(nothing, NETLIST, LIBRARY)["delay_ps"] == 0
 
 
 def test_opensta_is_judged_by_the_clock_with_the_least_left():
-    names = sta.Registers({"top": NETLIST}, "top", STATES)
+    names = sta.Registers({"top": NETLIST}, "top", LIBRARY)
     found = sta.read(STA, names, CLOCKS, 1000)
     assert found == {"clock": "npu", "delay_ps": 8833.0, "start": "wanted", "end": "level[1]"}
     alone = sta.read(STA.partition("\n\n\n")[0], names, CLOCKS, 1000)
@@ -98,7 +104,7 @@ def test_opensta_is_judged_by_the_clock_with_the_least_left():
 
 
 def test_opensta_without_paths_gives_none_and_faults_are_told():
-    names = sta.Registers({"top": NETLIST}, "top", STATES)
+    names = sta.Registers({"top": NETLIST}, "top", LIBRARY)
     assert sta.read("No paths found.", names, CLOCKS, 1000) is None
     with pytest.raises(YosysError, match="missing one or more thresholds"):
         sta.read("Error: missing one or more thresholds", names, CLOCKS, 1000)
@@ -106,7 +112,7 @@ def test_opensta_without_paths_gives_none_and_faults_are_told():
 
 def test_registers_of_parts_have_the_parts_before_them():
     top = {"netnames": {}, "cells": {"lane_3": {"type": "unit.lane_0", "connections": {}}}}
-    names = sta.Registers({"unit": top, "unit.lane_0": NETLIST}, "unit", STATES)
+    names = sta.Registers({"unit": top, "unit.lane_0": NETLIST}, "unit", LIBRARY)
     assert names.of("lane_3/u1") == "lane_3/wanted"
     assert names.of("lane_3/u9") == "lane_3/u9"
     assert names.of("u2") == "u2"
