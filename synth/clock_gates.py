@@ -98,17 +98,19 @@ def composed(cells: str, unused: str) -> list[str]:
 def gating(gate: GateCell) -> list[str]:
     """Return the Yosys commands that gate clocks of flip-flops with enables.
 
-    Enables come after resets, which would be lost behind a gate: flip-flops in which a reset goes
-    before the enable become such whose enable has the reset in it.
+    A reset that goes before the enable would be lost behind a gate, so that the enable has to be on
+    in a reset: thus `SDFFCE`, in which the enable goes first.
     """
-    kinds = ("$_DFF_P_", "$_DFFE_PP_", "$_DFF_P??_", "$_DFFE_P??P_", "$_DLATCH_?_")
+    kinds = ("$_DFF_P_", "$_SDFF_PP?_", "$_DFFE_PP_", "$_SDFFCE_PP?P_")
+    kinds += ("$_DFF_P??_", "$_DFFE_P??P_", "$_DLATCH_?_")
     allowed = " ".join(f"-cell {kind} 01" for kind in kinds)
     pins = f"{gate.enable}:{gate.clock}:{gate.output}"
     low = "".join(f" -tie_lo {pin}" for pin in gate.low)
     return [
         f"dfflegalize -mince {PAYS_FROM} {allowed}",
-        # One enable for all that have the same, for the gate to find them.
+        # One net for enables that are the same, which is what `clockgate` goes by.
         "opt_merge",
+        "opt_clean",
         f"clockgate -min_net_size {PAYS_FROM} -pos {gate.cell} {pins}{low}",
     ]
 
