@@ -63,6 +63,31 @@ class Register(wiring.Component):
         return m
 
 
+class Kept(wiring.Component):
+    """Hold so many bits from a cycle on before which an odd number of `on` was 1."""
+
+    on: Signal
+    data: Signal
+    held: Signal
+
+    def __init__(self, width: int, *, on: int = 1, reset: bool = False) -> None:
+        self.width, self.reset = width, reset
+        super().__init__({"on": In(on), "data": In(width), "held": Out(width)})
+
+    def elaborate(self, platform):
+        m = Module()
+        register = Signal(self.width, init=1, reset_less=not self.reset)
+        enable = self.on
+        if len(self.on) > 1:
+            asked = Signal(len(self.on), reset_less=True)
+            m.d.pim += asked.eq(self.on)
+            enable = asked.xor()
+        with m.If(enable):
+            m.d.pim += register.eq(self.data)
+        m.d.comb += self.held.eq(register)
+        return m
+
+
 class Parity(wiring.Component):
     """Add so many bits modulo 2, and hold the sum: one XOR less than there are bits."""
 
@@ -155,5 +180,5 @@ class Shelf(wiring.Component):
 def parts() -> SimpleNamespace:
     """Return hardware so small that its gates can be counted by hand."""
     return SimpleNamespace(
-        register=Register, parity=Parity, pair=Pair, shelf=Shelf, several=Several
+        register=Register, kept=Kept, parity=Parity, pair=Pair, shelf=Shelf, several=Several
     )

@@ -7,8 +7,10 @@ import pytest
 
 from ahasd import UserError
 from ahasd.synth import library
+from ahasd.synth.clock_gates import COMPOSITE, GateCell
 from ahasd.synth.gate_equivalents import CELLS
 from ahasd.synth.library import load
+from ahasd.synth.osu018 import corrected
 
 CELL = """
   cell ({name}) {{
@@ -42,6 +44,34 @@ def cell(name, area, function):
     return CELL.format(name=name, area=area, function=function)
 
 
+GATE = """
+  cell ({name}) {{
+    area : {area};
+    clock_gating_integrated_cell : "latch_{edge}";
+    pin (EN) {{ direction : input; clock_gate_enable_pin : true; }}
+    pin (CK) {{ direction : input; clock_gate_clock_pin : "true"; }}
+    {test}
+    pin (M) {{ direction : internal; internal_node : "M"; }}
+    pin (GCK) {{ direction : output; clock_gate_out_pin : true; state_function : "CK*M"; }}
+    statetable ("CK EN", "M") {{ table : "L L : - : L, L H : - : H, H - : - : N"; }}
+  }}
+"""
+TEST = "pin (SE) { direction : input; clock_gate_test_pin : true; }"
+LATCH = """
+  cell (HOLD) {{
+    area : {area};
+    latch (IQ, IQN) {{ enable : "G"; data_in : "D"; }}
+    pin (D) {{ direction : input; }}
+    pin (G) {{ direction : input; }}
+    pin (Q) {{ direction : output; function : "IQ"; }}
+  }}
+"""
+
+
+def gate(name, area, edge="posedge", test=""):
+    return GATE.format(name=name, area=area, edge=edge, test=test)
+
+
 NEEDED = (cell("NAND", 3, "!(A*B)"), cell("NOT", 2, "!A"), cell("DRIVE", 4, "A"))
 
 
@@ -68,6 +98,9 @@ def test_our_library_is_its_own_unit_and_has_no_times():
     assert ours.buffer == "BUF"
     assert ours.state_areas["DFF"] == 5.5
     assert set(ours.states) == {"DFF", "DFFR", "DFFS", "LATCH", "LATCHN"}
+    assert ours.clock_gate == GateCell(cell="GATE", enable="E", clock="C", output="Y")
+    # Between sky130's (17.5168 um2 over a NAND2 of 3.7536) and ASAP7's (0.26244 over 0.05832).
+    assert ours.state_areas["GATE"] == pytest.approx(4.58, abs=0.09)
 
 
 @pytest.mark.parametrize("function", ["!(A*B)", "!(A&B)", "!(B A)", "(!A)|(!B)", "A'+B'", "(A B)'"])
@@ -115,6 +148,49 @@ def test_a_cell_that_says_not_to_be_used_is_not(tmp_path):
 def test_a_library_without_what_the_flow_needs_is_refused(tmp_path, cells, lacks):
     with pytest.raises(UserError, match=rf"cells\.lib has no {lacks} cell.*--liberty"):
         load(paths=[written(tmp_path, *cells)])
+
+
+def test_a_clock_gate_is_the_smallest_of_those_without_pins_for_tests(tmp_path):
+    cells = [
+        gate("TESTED", 5, "posedge_precontrol", TEST),
+        gate("LARGE", 9),
+        gate("SMALL", 7),
+        gate("FALLS", 1, "negedge"),
+        gate("AFTER", 1, "posedgeobs"),
+        gate("lpflow_GATE", 1),
+        gate("NEVER", 1).replace("area", "dont_use : true;\n    area"),
+        gate("CLOCKLESS", 1).replace("clock_gate_clock_pin", "nothing"),
+    ]
+    found = load(paths=[written(tmp_path, *NEEDED, *cells)])
+    assert found.clock_gate == GateCell(cell="SMALL", enable="EN", clock="CK", output="GCK")
+    assert found.state_areas["SMALL"] == 7
+    assert "SMALL" not in found.states
+    alone = load(paths=[written(tmp_path, *NEEDED, cells[0])])
+    assert alone.clock_gate == GateCell(
+        cell="TESTED", enable="EN", clock="CK", output="GCK", low=("SE",)
+    )
+
+
+def test_a_latch_that_has_an_area_makes_a_clock_gate(tmp_path):
+    def found(*cells):
+        return load(paths=[written(tmp_path, *NEEDED, *cells)]).clock_gate
+
+    assert found() is None
+    assert found(FLOP) is None
+    assert found(LATCH.format(area=0)) is None
+    assert found(LATCH.format(area=8)) == COMPOSITE
+
+
+def test_areas_of_osu018_are_those_of_its_layouts(osu018):
+    sizes = "MACRO A\n SIZE 3.2 BY 10 ;\nEND A\nMACRO B\n SIZE 5.6 BY 10.0 ;\n"
+    cells = "cell (A) {\n foot : x;\n area : 23;\n}\ncell (B) {\n area : 0;\n pin () {}\n}\n"
+    others = "cell (C) {\n area : 4;\n}\n"
+    assert corrected(cells + others, sizes) == (
+        cells.replace("23", "32").replace("area : 0", "area : 56") + others
+    )
+    # The latch has none in Liberty.
+    assert osu018.state_areas["LATCH"] == 56
+    assert osu018.clock_gate == COMPOSITE
 
 
 def test_what_is_no_library_is_refused(tmp_path):

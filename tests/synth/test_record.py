@@ -253,7 +253,7 @@ def test_a_design_of_two_clocks_is_the_same_text_under_every_hash_seed():
     script = (
         "from ahasd.rtl.configs import UNITS\n"
         "from ahasd.gen.emit import to_rtlil\n"
-        "from ahasd.synth.flow import design_sha256\n"
+        "from ahasd.synth.mapping import design_sha256\n"
         "unit = UNITS['queues']\n"
         "component = unit.load_hardware()(unit.configurations['test'])\n"
         "print(design_sha256(to_rtlil(component, 'unit', unit.domains)))\n"

@@ -80,6 +80,33 @@ def test_a_flip_flop_is_told_by_its_model():
     }
 
 
+GATE = f"""
+    not not0 (clkn, CLK);
+    {HEAD}udp_dlatch$P dlatch0 (m0, EN, clkn);
+    and and0 (GCLK, m0, CLK);
+"""
+
+
+def test_a_clock_gate_is_told_by_its_model(planted):
+    state = {"kind": "gate", "enable": "EN", "clocked_on": "CLK"}
+    assert sky130.told(GATE, ["EN", "CLK"], ["GCLK"]) == ({"GCLK": ""}, state)
+    inputs = "input EN ;\ninput CLK ;\noutput GCLK ;\n"
+    planted(gate=inputs + GATE)
+    text = sky130.text()
+    assert "pin (CLK) { direction : input; capacitance : 1; clock : true; clock_gate_clock" in text
+    assert "ff (" not in text
+    assert "latch (" not in text
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("EN, clkn", "EN, CLK"), ("and and0", "or and0"), ("m0, CLK)", "m0, EN)"), ("EN,", "clkn,")],
+)
+def test_what_gates_otherwise_is_no_clock_gate(right, wrong):
+    assert right in GATE
+    assert sky130.told(GATE.replace(right, wrong), ["EN", "CLK"], ["GCLK"]) == ({"GCLK": ""}, {})
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -127,6 +154,8 @@ def ours():
 def test_the_installed_package_gives_areas_and_no_times(ours):
     assert (ours.node_nm, ours.unit, ours.timed) == (130, "um2", False)
     assert ours.nand2_area == pytest.approx(1.38 * 2.72)
+    assert ours.clock_gate is not None
+    assert ours.clock_gate.cell == f"{HEAD}dlclkp_1"
     row = area("gtsu", "test", ours)
     own = area("gtsu", "test", load())
     assert row["flops"] == own["flops"]
