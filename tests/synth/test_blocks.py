@@ -27,6 +27,8 @@ def test_the_estimates_are_those_that_were_made():
     assert {block.name: block.estimate_ge for block in catalogue()} == ESTIMATE_GE
 
 
+SMALLER = ("exp2, 32 segments",)
+"""Blocks that have fewer registers than when the estimates were made."""
 FAST = ("multiply 16 x 16", "INT8 MAC, 32 bits", "FP16 add", "exp2, 32 segments")
 
 
@@ -39,6 +41,10 @@ FAST = ("multiply 16 x 16", "INT8 MAC, 32 bits", "FP16 add", "exp2, 32 segments"
 )
 def test_every_block_agrees_with_its_estimate_in_some_count(block):
     row = measure(block)
+    if block.name in SMALLER:
+        assert row["agrees_in"] == ""
+        assert 0.7 * ESTIMATE_GE[block.name] < row["counted_ge"] < ESTIMATE_GE[block.name]
+        return
     keys = {
         "cells": "ge",
         "the estimate's count": "counted_ge",
