@@ -70,8 +70,8 @@ def test_power_is_shown_and_kept_with_its_origin(run: Path, place: Path, capsys)
     assert row["activity"]["stepped"] == {"pim": 40}
     assert row["activity"]["simulated"] == {"pim": 800}
     assert row["activity"]["answers"] == 20
-    # The clock takes as much a cycle whether there is work or not, the rest comes on top.
-    assert row["busy_pj"]["clock"] / 40 == pytest.approx(row["idle_pj"]["clock"] / 1024)
+    # All flip-flops are behind one gate, which is open in every other cycle or more at work.
+    assert row["busy_pj"]["clock"] / 40 > 10 * row["idle_pj"]["clock"] / 1024 > 0
     assert row["library_mw"]["busy"] > 1.1 * row["library_mw"]["idle"] > 0
     assert row["idle_pj"]["switching"] == 0
     mean, busy, idle = (row["scaled_mw"][key][0] for key in ("mean", "busy", "idle"))
