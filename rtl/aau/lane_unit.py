@@ -26,6 +26,11 @@ B_KEPT, C_KEPT = 2, 3
 """Beats whose operands are kept; the schedule reads none that is older."""
 
 
+def factors_layout() -> data.StructLayout:
+    """Return the shape of which factors lanes have in a cycle, and whether a result has waited."""
+    return data.StructLayout({"p": P, "q": Q, "waited": 1})
+
+
 def control_layout() -> data.StructLayout:
     """Return the shape of what all lanes are told in a cycle, with the same for all."""
     return data.StructLayout(
@@ -34,13 +39,10 @@ def control_layout() -> data.StructLayout:
             "partner": 1,
             "read": 1,
             "operand": range(B_KEPT + C_KEPT),
-            "p": P,
-            "q": Q,
+            "factors": factors_layout(),
             "s": S,
-            "waited": 1,
             "keep": 1,
             "take_scaled": 1,
-            "keep_depth": 1,
             "base": Base,
             "of_power": 1,
             "twice": 1,
@@ -225,16 +227,17 @@ class LaneUnit(wiring.Component):
             mantissa=Cat(Const(0, width - len(powers.depth)), powers.depth),
             exponent=depth_exponent(params),
         )
-        with m.Switch(control.p):
+        factors = control.factors
+        with m.Switch(factors.p):
             with m.Case(P.X, P.PARTNER):
                 m.d.comb += steps.p.eq(x)
             with m.Case(P.RESULT):
                 m.d.comb += steps.p.eq(
-                    Mux(control.waited, kept.as_value(), steps.result.as_value())
+                    Mux(factors.waited, kept.as_value(), steps.result.as_value())
                 )
             with m.Case(P.POWER):
                 m.d.comb += steps.p.eq(power)
-        with m.Switch(control.q):
+        with m.Switch(factors.q):
             for choices, value in (
                 ((Q.B, Q.C), operand),
                 ((Q.SAME,), x),
@@ -264,7 +267,6 @@ class LaneUnit(wiring.Component):
             powers.base.eq(control.base),
             powers.level.eq(self.constants.level),
             powers.limit.eq(self.constants.limit),
-            powers.keep_depth.eq(control.keep_depth),
             self.exponent.eq(x.exponent),
             self.scaled.eq(powers.scaled),
             self.scaled_sound.eq(powers.sound),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from ahasd.rtl.aau.primitives.formats import EXPONENT_WIDTH
 from ahasd.rtl.aau.primitives.layouts import real_layout
 from ahasd.rtl.aau.primitives.pipeline import Registers
+from ahasd.rtl.aau.primitives.product import booth
 from ahasd.rtl.aau.real_logic import (
     added,
     lowest,
@@ -88,7 +89,7 @@ class MultiplyAddUnit(wiring.Component):
         ]
         m.d.comb += self.product.eq(
             Cat(
-                registers.hold(p.mantissa * q.mantissa, name="product"),
+                registers.hold(booth(m, p.mantissa, q.mantissa), name="product"),
                 registers.hold(early.as_value(), name="beside"),
             )
         )

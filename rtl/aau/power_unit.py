@@ -45,19 +45,17 @@ class PowerUnit(wiring.Component):
         A scaled number stands that is kept.
     base : Base, in
         What it is subtracted from, with `level` or `limit`, in the cycle after `take`.
-    keep_depth : unsigned(1), in
-        The difference becomes `depth`.
     scaled : signed(scaled_width), out
         Scaled number.
     sound : unsigned(1), out
         It is neither masked nor no number.
     power : struct of `power_layout`, out
-        Power of two, four cycles after `take`; 0 to the precision of sums and results if it is not
+        Power of two, three cycles after `take`; 0 to the precision of sums and results if it is not
         sound.
     below, power_nan : unsigned(1), out
         It was taken of a number below 0, of no number.
     depth : unsigned, out
-        What it was taken of, as far as that has a power left.
+        What it is taken of, as far as that has a power left; a cycle before the power.
     """
 
     enable: Signal
@@ -68,7 +66,6 @@ class PowerUnit(wiring.Component):
     base: Signal
     level: Signal
     limit: Signal
-    keep_depth: Signal
     scaled: Signal
     sound: Signal
     power: data.View
@@ -89,7 +86,6 @@ class PowerUnit(wiring.Component):
                 "base": In(Base),
                 "level": In(signed(numerics.integer_width + 1)),
                 "limit": In(signed(numerics.scaled_width + 1)),
-                "keep_depth": In(1),
                 "scaled": Out(signed(numerics.scaled_width)),
                 "sound": Out(1),
                 "power": Out(power_layout(numerics)),
@@ -132,14 +128,14 @@ class PowerUnit(wiring.Component):
             m.d.comb += depth.eq(
                 above[: numerics.depth_width] | (over | unsound).replicate(numerics.depth_width)
             )
+        depth = registers.hold(depth, name="depth")
         m.submodules.exp2 = exp2 = Exp2Unit(numerics)
         m.d.comb += [
             exp2.enable.eq(self.enable),
             exp2.depth.eq(depth),
+            self.depth.eq(depth[: len(self.depth)]),
             self.power.eq(exp2.power),
-            self.below.eq(registers.hold(late[-1], exp2.latency, "below")),
-            self.power_nan.eq(registers.hold(nan, exp2.latency, "power_nan")),
+            self.below.eq(registers.hold(late[-1], 1 + exp2.latency, "below")),
+            self.power_nan.eq(registers.hold(nan, 1 + exp2.latency, "power_nan")),
         ]
-        with m.If(self.enable & self.keep_depth):
-            m.d.pim += self.depth.eq(depth[: len(self.depth)])
         return m

@@ -11,15 +11,15 @@ from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import APPLYING, MOMENTS, POWERS, Command, Op
 from ahasd.rtl.aau.gate_unit import SHARE
-from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, control_layout
+from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, control_layout, factors_layout
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.power_unit import Base
+from ahasd.rtl.aau.primitives.pipeline import Registers
 from ahasd.rtl.aau.reduction_unit import packed_layout
 from ahasd.rtl.aau.scalar_programs import ENDED
 from ahasd.rtl.aau.schedule import (
     APPLY,
     COMPARE_AT,
-    DEPTH_AFTER,
     OPERAND_CYCLES,
     POWER_AFTER,
     PRODUCT_AFTER,
@@ -84,6 +84,8 @@ class Sequencer(wiring.Component):
         a result stands.
     ends : unsigned(1), out
         The pass ends with this cycle.
+    ahead : struct, out
+        Which factors a step has in the next cycle in which the pass moves.
     control : struct, out
         What lanes are told, but for `poison`.
     listing, steps, step : out
@@ -99,6 +101,7 @@ class Sequencer(wiring.Component):
 
     command: stream.Interface
     now: data.View
+    ahead: data.View
     control: data.View
     phase: Signal
     state_valid: Signal
@@ -147,6 +150,7 @@ class Sequencer(wiring.Component):
                 "wants": Out(1),
                 "shows": Out(1),
                 "ends": Out(1),
+                "ahead": Out(factors_layout()),
                 "control": Out(control_layout()),
                 "listing": Out(1),
                 "steps": Out(1),
@@ -319,7 +323,9 @@ class Sequencer(wiring.Component):
 
     def _control(self, m: Module) -> None:
         control, token, last = self.control, self._token, self._last
+        factors = Registers(m, self.moves).hold(self.ahead.as_value(), name="factors")
         m.d.comb += [
+            control.factors.eq(factors),
             control.shift.eq(self._first),
             control.x_format.eq(self.now.x_format),
             control.operand_format.eq(self.now.operand_format),
@@ -329,7 +335,7 @@ class Sequencer(wiring.Component):
         ]
         for do in self._each(m):
             for number, step in enumerate(do.steps):
-                _step(m, do, number, step, control, token)
+                self._step(m, do, number, step)
             m.d.comb += control.out.eq(do.out)
             if do.summed is not None:
                 self._sums(m, do)
@@ -345,10 +351,32 @@ class Sequencer(wiring.Component):
                         m.d.comb += self.gate_select.eq(lane)
             if do.scaled is not None:
                 at = do.steps[do.scaled].at
+                m.d.comb += control.take_scaled.eq(token[at + SCALED_AFTER])
+
+    def _step(self, m: Module, do: Pass, number: int, step: Step) -> None:
+        """Tell lanes of a step, each part of it in its cycle."""
+        ahead, control, token = self.ahead, self.control, self._token
+        delay = do.delay(number)
+        with m.If(token[step.at - 1]):
+            m.d.comb += [ahead.p.eq(step.p), ahead.q.eq(step.q), ahead.waited.eq(int(delay > 0))]
+        with m.If(token[step.at + PRODUCT_AFTER]):
+            m.d.comb += control.s.eq(step.s)
+        if delay:
+            assert step.q is not Q.RESULT, "only a first factor waits"
+            with m.If(token[do.steps[number - 1].at + RESULT_AFTER]):
+                m.d.comb += control.keep.eq(1)
+        if step.p in (P.X, P.PARTNER):
+            assert do.newer(step.at - OPERAND_CYCLES) == 0
+        if step.p is P.PARTNER:
+            m.d.comb += control.partner.eq(token[step.at - OPERAND_CYCLES])
+        if step.reads is not None:
+            newer, of_b = do.newer(step.reads), step.q is Q.B
+            assert newer < (B_KEPT if of_b else C_KEPT)
+            assert step.s is S.C or step.q in (Q.B, Q.C)
+            with m.If(token[step.reads]):
                 m.d.comb += [
-                    control.take_scaled.eq(token[at + SCALED_AFTER]),
-                    # A beat of sums has its power, and what that was taken of, for two cycles.
-                    control.keep_depth.eq(token[at + DEPTH_AFTER + 1]),
+                    control.read.eq(1),
+                    control.operand.eq(newer + (0 if of_b else B_KEPT)),
                 ]
 
     def _sums(self, m: Module, do: Pass) -> None:
@@ -378,28 +406,3 @@ def _grouped(passes: dict[Op, Pass]) -> list[tuple[Pass, list[int]]]:
     for op, do in passes.items():
         found.setdefault(do, []).append(int(op))
     return list(found.items())
-
-
-def _step(
-    m: Module, do: Pass, number: int, step: Step, control: data.View, token: list[Signal]
-) -> None:
-    """Tell lanes of a step, each part of it in its cycle."""
-    delay = do.delay(number)
-    with m.If(token[step.at]):
-        m.d.comb += [control.p.eq(step.p), control.q.eq(step.q), control.waited.eq(int(delay > 0))]
-    with m.If(token[step.at + PRODUCT_AFTER]):
-        m.d.comb += control.s.eq(step.s)
-    if delay:
-        assert step.q is not Q.RESULT, "only a first factor waits"
-        with m.If(token[do.steps[number - 1].at + RESULT_AFTER]):
-            m.d.comb += control.keep.eq(1)
-    if step.p in (P.X, P.PARTNER):
-        assert do.newer(step.at - OPERAND_CYCLES) == 0
-    if step.p is P.PARTNER:
-        m.d.comb += control.partner.eq(token[step.at - OPERAND_CYCLES])
-    if step.reads is not None:
-        newer, of_b = do.newer(step.reads), step.q is Q.B
-        assert newer < (B_KEPT if of_b else C_KEPT)
-        assert step.s is S.C or step.q in (Q.B, Q.C)
-        with m.If(token[step.reads]):
-            m.d.comb += [control.read.eq(1), control.operand.eq(newer + (0 if of_b else B_KEPT))]

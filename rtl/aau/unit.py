@@ -22,7 +22,7 @@ from ahasd.rtl.aau.lane_unit import LaneUnit
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.layouts import real_layout
-from ahasd.rtl.aau.primitives.pipeline import widen
+from ahasd.rtl.aau.primitives.pipeline import Registers, widen
 from ahasd.rtl.aau.real_logic import constant, lowest
 from ahasd.rtl.aau.reals import real_width
 from ahasd.rtl.aau.reduction_unit import ReductionUnit, packed_layout
@@ -287,7 +287,7 @@ class AauUnit(wiring.Component):
             constant(m, code, width, f"k{i}") for i, code in enumerate((now.k0, now.k1, now.k2))
         )
         factor, addend = (Signal(real_layout(width), name=name) for name in ("factor", "addend"))
-        with m.Switch(control.q):
+        with m.Switch(sequencer.ahead.q):
             with m.Case(Q.K0):
                 m.d.comb += factor.eq(k0)
             with m.Case(Q.K1):
@@ -309,7 +309,8 @@ class AauUnit(wiring.Component):
         with m.If(moments):
             m.d.comb += reference.eq(Mux(control.twice, twice, level))
         shared = {
-            "factor": factor,
+            # A cycle early: a constant is converted before it is multiplied.
+            "factor": Registers(m, sequencer.moves).hold(factor.as_value(), name="factor_now"),
             "addend": addend,
             "limit": scalar.limit,
             "level": reduction.level,

@@ -48,7 +48,7 @@ class PipelineGolden:
 class Exp2Golden(PipelineGolden):
     """See `exp2`."""
 
-    latency = 2
+    latency = 1
 
     def function(self, pins: Pins) -> dict[str, int]:
         """See `PipelineGolden`."""
@@ -83,7 +83,7 @@ class RsqrtGolden(PipelineGolden):
 class SigmoidGolden(PipelineGolden):
     """See `sigmoid`: a power and a reciprocal, with steps before, between and behind."""
 
-    latency = 8
+    latency = 7
 
     def function(self, pins: Pins) -> dict[str, int]:
         """See `PipelineGolden`."""

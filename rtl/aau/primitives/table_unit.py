@@ -26,7 +26,7 @@ class TableUnit(Primitive):
     table
         What it holds.
     latency
-        3, or 2: a product that is small is taken and added in one cycle.
+        3, or 1: what is small is looked up, multiplied and added in one cycle.
 
     Members
     -------
@@ -43,7 +43,7 @@ class TableUnit(Primitive):
     result: Signal
 
     def __init__(self, table: LinearTable, latency: int = latency) -> None:
-        assert latency in (2, 3)
+        assert latency in (1, 3)
         self.table = table
         self.latency = latency
         operand_width = table.index_width + table.rest_width
@@ -55,14 +55,17 @@ class TableUnit(Primitive):
         m = Module()
         registers = self.registers(m)
         index = self.operand[table.rest_width :]
-        first = registers.hold(lookup(table.first, table.width, index), name="first")
-        step = registers.hold(lookup(table.steps, table.step_width, index), name="step")
-        rest = registers.hold(self.operand[: table.rest_width], name="rest")
-
-        product, begin = step * rest, first
-        if self.latency == 3:
-            product = registers.hold(product, name="product")
-            begin = registers.hold(begin, name="begin")
+        begin = lookup(table.first, table.width, index)
+        step = lookup(table.steps, table.step_width, index)
+        rest = self.operand[: table.rest_width]
+        if self.latency == 1:
+            product = step * rest
+        else:
+            first = registers.hold(begin, name="first")
+            step = registers.hold(step, name="step")
+            rest = registers.hold(rest, name="rest")
+            product = registers.hold(step * rest, name="product")
+            begin = registers.hold(first, name="begin")
 
         # Rounding adds the highest bit that is cut off, as a carry into the one addition.
         part, carry = product[table.rest_width :], product[table.rest_width - 1]

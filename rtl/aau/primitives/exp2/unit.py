@@ -23,7 +23,7 @@ class Exp2Unit(Primitive):
         Mantissa and shift.
     """
 
-    latency = 2
+    latency = 1
 
     depth: Signal
     power: data.View
