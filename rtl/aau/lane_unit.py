@@ -1,29 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """One lane of the AAU in Amaranth: one multiplier, one adder, one table of powers of two."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import SHIFT_WIDTH
 from ahasd.rtl.aau.multiply_add_unit import MultiplyAddUnit
+from ahasd.rtl.aau.operand_unit import OperandUnit, reading_layout
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.power_unit import Base, PowerUnit
 from ahasd.rtl.aau.primitives.formats import Format
 from ahasd.rtl.aau.primitives.layouts import power_layout, real_layout
-from ahasd.rtl.aau.primitives.load.unit import LoadUnit
-from ahasd.rtl.aau.primitives.pipeline import let, widen
+from ahasd.rtl.aau.primitives.pipeline import let
 from ahasd.rtl.aau.primitives.store.unit import StoreUnit
-from ahasd.rtl.aau.real_logic import loaded, real
+from ahasd.rtl.aau.real_logic import real
 from ahasd.rtl.aau.reals import real_width
 from ahasd.rtl.aau.schedule import Out as Stored
 from ahasd.rtl.aau.schedule import P, Q, S
 from ahasd.rtl.aau.term_unit import TermUnit, depth_exponent, reference_width, term_width
 
-FLOATING = (Format.FP16, Format.BF16)
 STORED = (Format.FP16, Format.BF16, Format.INT8)
-B_KEPT, C_KEPT = 2, 3
-"""Beats whose operands are kept; the schedule reads none that is older."""
 
 
 def factors_layout() -> data.StructLayout:
@@ -35,10 +32,7 @@ def control_layout() -> data.StructLayout:
     """Return the shape of what all lanes are told in a cycle, with the same for all."""
     return data.StructLayout(
         {
-            "shift": 1,
-            "partner": 1,
-            "read": 1,
-            "operand": range(B_KEPT + C_KEPT),
+            "reading": reading_layout(),
             "factors": factors_layout(),
             "s": S,
             "keep": 1,
@@ -48,8 +42,6 @@ def control_layout() -> data.StructLayout:
             "twice": 1,
             "out": Stored,
             "poison": 1,
-            "x_format": Format,
-            "operand_format": 1,
             "result_format": Format,
         }
     )
@@ -163,45 +155,18 @@ class LaneUnit(wiring.Component):
         self._store(m)
         return m
 
-    def _line(self, m: Module, value: Value, kept: int, name: str) -> list[Value]:
-        line: list[Value] = []
-        for i in range(kept):
-            entry = Signal(len(value), name=f"{name}_{i}", reset_less=True)
-            with m.If(self.enable & self.control.shift):
-                m.d.pim += entry.eq(line[-1] if line else value)
-            line.append(entry)
-        return line
-
     def _operands(self, m: Module) -> tuple[data.View, data.View]:
-        """Build the lines of operands; return x, or its partner, and b or c as numbers."""
-        numerics, control = self.params.numerics, self.control
-        width = real_width(numerics)
-        x = self._line(m, self.x, 1, "x")[0]
-        operands = [
-            *self._line(m, self.operand_b, B_KEPT, "b"),
-            *self._line(m, self.operand_c, C_KEPT, "c"),
-        ]
-        code = Signal(16)
-        with m.Switch(control.operand):
-            for i, value in enumerate(operands):
-                with m.Case(i):
-                    m.d.comb += code.eq(value)
-        m.submodules.load_x = load_x = LoadUnit(numerics, tuple(Format))
-        m.submodules.load_operand = load_operand = LoadUnit(numerics, FLOATING)
-        operand_format = widen(control.operand_format, 2)
+        """Build what keeps and loads operands; return x, or its partner, and b or c as numbers."""
+        m.submodules.operands = operands = OperandUnit(self.params.numerics)
         m.d.comb += [
-            self.newest.eq(x),
-            load_x.enable.eq(self.enable),
-            load_x.code.eq(Cat(Mux(control.partner, x[16:], x[:16]), x[16:])),
-            load_x.form.eq(Mux(control.partner, operand_format, control.x_format)),
-            load_operand.enable.eq(self.enable & control.read),
-            load_operand.code.eq(code),
-            load_operand.form.eq(operand_format),
+            operands.enable.eq(self.enable),
+            operands.reading.eq(self.control.reading),
+            operands.x.eq(self.x),
+            operands.operand_b.eq(self.operand_b),
+            operands.operand_c.eq(self.operand_c),
+            self.newest.eq(operands.newest),
         ]
-        return (
-            loaded(m, load_x.number, width, "x_loaded"),
-            loaded(m, load_operand.number, width, "operand_loaded"),
-        )
+        return operands.number, operands.operand
 
     def _steps(self, m: Module, x: data.View, operand: data.View) -> None:
         """Choose the operands of the multiplier and the adder."""

@@ -11,7 +11,8 @@ from amaranth.lib.wiring import In, Out
 
 from ahasd.rtl.aau.encodings import APPLYING, MOMENTS, POWERS, Command, Op
 from ahasd.rtl.aau.gate_unit import SHARE
-from ahasd.rtl.aau.lane_unit import B_KEPT, C_KEPT, control_layout, factors_layout
+from ahasd.rtl.aau.lane_unit import control_layout, factors_layout
+from ahasd.rtl.aau.operand_unit import B_KEPT, C_KEPT
 from ahasd.rtl.aau.params import AauParams
 from ahasd.rtl.aau.power_unit import Base
 from ahasd.rtl.aau.primitives.pipeline import Registers
@@ -326,9 +327,9 @@ class Sequencer(wiring.Component):
         factors = Registers(m, self.moves).hold(self.ahead.as_value(), name="factors")
         m.d.comb += [
             control.factors.eq(factors),
-            control.shift.eq(self._first),
-            control.x_format.eq(self.now.x_format),
-            control.operand_format.eq(self.now.operand_format),
+            control.reading.shift.eq(self._first),
+            control.reading.x_format.eq(self.now.x_format),
+            control.reading.operand_format.eq(self.now.operand_format),
             control.result_format.eq(self.now.result_format),
             self.compare.eq(token[1] & (self.phase == Phase.REDUCE)),
             self.compare_last.eq(last[1]),
@@ -368,15 +369,15 @@ class Sequencer(wiring.Component):
         if step.p in (P.X, P.PARTNER):
             assert do.newer(step.at - OPERAND_CYCLES) == 0
         if step.p is P.PARTNER:
-            m.d.comb += control.partner.eq(token[step.at - OPERAND_CYCLES])
+            m.d.comb += control.reading.partner.eq(token[step.at - OPERAND_CYCLES])
         if step.reads is not None:
             newer, of_b = do.newer(step.reads), step.q is Q.B
             assert newer < (B_KEPT if of_b else C_KEPT)
             assert step.s is S.C or step.q in (Q.B, Q.C)
             with m.If(token[step.reads]):
                 m.d.comb += [
-                    control.read.eq(1),
-                    control.operand.eq(newer + (0 if of_b else B_KEPT)),
+                    control.reading.operand.eq(1),
+                    control.reading.place.eq(newer + (0 if of_b else B_KEPT)),
                 ]
 
     def _sums(self, m: Module, do: Pass) -> None:

@@ -57,7 +57,7 @@ def mutant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Unit]:
         unit = CATALOGUE[name]
         unit.load_hardware()
         original = sys.modules[f"ahasd.rtl.{unit.source}.{file}"]
-        source = (files("ahasd.rtl") / unit.source / f"{file}.py").read_text()
+        source = (files("ahasd.rtl") / unit.source / f"{file.replace('.', '/')}.py").read_text()
         assert source.count(before) == 1, f"the source has changed: {before!r}"
         changed = ModuleType(f"{name}_{file}_mutant")
         exec(compile(source.replace(before, after), changed.__name__, "exec"), changed.__dict__)

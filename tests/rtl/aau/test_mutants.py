@@ -69,10 +69,20 @@ MUTANTS = {
         "kept = Registers(m, self.enable & self.take)",
         "kept = Registers(m, self.enable)",
     ),
-    "a depth is kept too early": (
+    "a factor is chosen too late": (
         "sequencer",
-        "control.keep_depth.eq(token[at + DEPTH_AFTER + 1])",
-        "control.keep_depth.eq(token[at + DEPTH_AFTER + 2])",
+        "with m.If(token[step.at - 1]):",
+        "with m.If(token[step.at]):",
+    ),
+    "the lowest digit of a product is positive": (
+        "primitives.product",
+        "signs = Cat(high, high, ~high) if i == 0 else",
+        "signs = Cat(0 & high, high, ~high) if i == 0 else",
+    ),
+    "the one that is missing below zero is not carried": (
+        "primitives.load.unit",
+        "half | (rest.all() & lowest)",
+        "half | (rest.all() & 0)",
     ),
     "a result is kept too late": (
         "sequencer",
@@ -81,8 +91,8 @@ MUTANTS = {
     ),
     "the partner is read late": (
         "sequencer",
-        "control.partner.eq(token[step.at - OPERAND_CYCLES])",
-        "control.partner.eq(token[step.at])",
+        "reading.partner.eq(token[step.at - OPERAND_CYCLES])",
+        "reading.partner.eq(token[step.at])",
     ),
     "a product before that is 0 keeps its sign": (
         "multiply_add_unit",
@@ -90,8 +100,8 @@ MUTANTS = {
         "total.sign",
     ),
     "an operand does not stand": (
-        "lane_unit",
-        "load_operand.enable.eq(self.enable & control.read)",
+        "operand_unit",
+        "load_operand.enable.eq(self.enable & reading.operand)",
         "load_operand.enable.eq(self.enable)",
     ),
     "the first sum is the second": (
@@ -211,8 +221,8 @@ MUTANTS = {
     ),
     "an operand is taken a beat too late": (
         "sequencer",
-        "control.operand.eq(newer +",
-        "control.operand.eq(max(newer - 1, 0) +",
+        "place.eq(newer +",
+        "place.eq(max(newer - 1, 0) +",
     ),
     "states are merged without their number": (
         "sequencer",
