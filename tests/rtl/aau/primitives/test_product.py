@@ -5,7 +5,7 @@ from itertools import product
 from random import Random
 
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,6 +16,10 @@ from ahasd.sim.pysim import PysimEngine
 
 class Multiplier(wiring.Component):
     """A product as a unit."""
+
+    a: Signal
+    b: Signal
+    product: Signal
 
     def __init__(self, width):
         super().__init__({"a": In(width), "b": In(width), "product": Out(2 * width)})
