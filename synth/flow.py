@@ -16,7 +16,7 @@ from ahasd.gen.yosys import YosysError
 from ahasd.synth import clock_gates, hierarchy, mapping, memories, passes, path, sta
 from ahasd.synth.clock_gates import COMPOSITE
 from ahasd.synth.hierarchy import NONE, PARTS, Kinds
-from ahasd.synth.library import Library
+from ahasd.synth.library import OURS, Library
 from ahasd.synth.mapping import Request, counting, prepare
 
 _MEMORY = re.compile(r"^  memory ", re.MULTILINE)
@@ -88,21 +88,37 @@ def synthesise(request: Request, *, cached: bool = True) -> dict[str, Any]:
         digest.update(text.encode() + b"\0")
     entry = cache_folder() / "synth" / f"{request.module}-{digest.hexdigest()[:32]}.json"
     try:
-        if cached and entry.exists():
-            return json.loads(entry.read_text(encoding="utf-8"))
+        if cached and (kept := _kept(entry)):
+            return kept
         entry.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".work-", dir=entry.parent) as name:
             result = _map(request, design, kinds, analysis, Path(name))
         aside = entry.with_name(f".{entry.name}.{os.getpid()}")
         aside.write_text(json.dumps(result), encoding="utf-8")
         aside.replace(entry)
-    except (OSError, json.JSONDecodeError) as error:
+    except OSError as error:
         raise UserError(
             f"cannot keep netlists in {cache_folder()}: {error};"
-            " delete what is damaged, or choose another place with AHASD_CACHE"
+            " choose another place with AHASD_CACHE"
+        ) from error
+    except YosysError as error:
+        if request.library.name in OURS:
+            raise
+        raise UserError(
+            f"{request.module} cannot be mapped to the cells of {request.library.name}: {error};"
+            " give all files of the library, each with --liberty, whole and undamaged"
         ) from error
     # As it will be read the next time.
     return json.loads(json.dumps(result))
+
+
+def _kept(entry: Path) -> dict[str, Any] | None:
+    """Return what the cache has; None where it has nothing, or something that is damaged."""
+    try:
+        kept = json.loads(entry.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return kept if isinstance(kept, dict) and "kept" in kept else None
 
 
 def _map(
@@ -130,6 +146,12 @@ def _map(
         own = json.loads((folder / "clock_gate.json").read_text())["design"]
         result["sequential_area"] += result["clock_gates"] * (
             own["area"] - _state_area(own["num_cells_by_type"], library)
+        )
+    free = [cell for cell in result["cells"] if cell in library.unsized]
+    if free:
+        raise UserError(
+            f"library {library.name} gives no area for {', '.join(free)}, of which {request.module}"
+            " is made; correct the Liberty file"
         )
     foreign = [cell for cell in result["cells"] if cell.startswith("$")]
     if foreign:

@@ -16,6 +16,8 @@ from ahasd.synth.clock_gates import COMPOSITE, GateCell
 
 OSU018 = osu018.LIBERTY
 GE, OSU, SKY130 = "ge", "osu018", "sky130"
+OURS = (GE, OSU, SKY130)
+"""Libraries that are no user's files."""
 NODES_NM = {OSU: 180, SKY130: 130, "asap7": 7}
 """Feature size by what a library's own name contains."""
 
@@ -25,7 +27,7 @@ UNUSED = ("*lpflow*", "*probe*", "*dly*", "*DLY*", "*_edf*")
 Nor flip-flops with an enable: ABC does not see how many of them a net enables, so it buffers none.
 """
 
-_CELL = re.compile(r"^\s*cell\s*\(\s*\"?(?P<name>[\w$]+)\"?\s*\)", re.MULTILINE)
+_CELL = re.compile(r"\bcell\s*\(\s*\"?(?P<name>[\w$]+)\"?\s*\)")
 _AREA = re.compile(r"\barea\s*:\s*\"?([\d.eE+-]+)")
 _FUNCTION = re.compile(r"\bfunction\s*:\s*\"([^\"]*)\"")
 _STATE = re.compile(r"\b(ff|latch|ff_bank|latch_bank|statetable)\s*\(")
@@ -33,7 +35,7 @@ _PIN = re.compile(r"\bpin\s*\(\s*\"?(\w+)")
 _CAPACITANCE = re.compile(r"\bcapacitance\s*:\s*\"?([\d.eE+-]+)")
 _LOAD_UNIT = re.compile(r"capacitive_load_unit\s*\(\s*\"?([\d.eE+-]+)\"?\s*,\s*\"?([pf]f)", re.I)
 _TIME_UNIT = re.compile(r"\btime_unit\s*:\s*\"?([\d.]+)\s*([pn])s", re.I)
-_LIBRARY = re.compile(r"^\s*library\s*\(\s*\"?([\w.\-]+)", re.MULTILINE)
+_LIBRARY = re.compile(r"\blibrary\s*\(\s*\"?([\w.\-]+)")
 _UNUSED = re.compile(r"\bdont_use\s*:\s*\"?true")
 _GATE = re.compile(r"\bclock_gating_integrated_cell\s*:\s*\"?latch_posedge(_\w+)?\b")
 _ROLE = re.compile(r"\bclock_gate_(enable|clock|out|test)_pin\s*:\s*\"?true")
@@ -62,6 +64,8 @@ class Library:
         What loads an output: four inverters, fF.
     time_unit_ps
         Unit of its times, ps.
+    unsized
+        Cells without an area, or with one of 0; none of them may be used.
     states
         Output pin of every flip-flop and latch, the first of two.
     state_areas
@@ -79,6 +83,7 @@ class Library:
     buffer: str
     load_ff: float
     time_unit_ps: float
+    unsized: frozenset[str]
     states: Mapping[str, str]
     state_areas: Mapping[str, float]
     clock_gate: GateCell | None
@@ -112,7 +117,8 @@ def load(name: str = GE, paths: Sequence[Path] = ()) -> Library:
     name
         `ge`, `osu018` or `sky130`; without meaning if there are paths.
     paths
-        Liberty files that together are the library, compressed by gzip or not.
+        Liberty files that together are the library, compressed by gzip or not; a file that is
+        given twice counts once.
 
     Raises
     ------
@@ -121,7 +127,8 @@ def load(name: str = GE, paths: Sequence[Path] = ()) -> Library:
         is needed.
     """
     if paths:
-        return _scanned(None, [_text(path) for path in paths], ", ".join(map(str, paths)))
+        texts = list(dict.fromkeys(map(_text, paths)))
+        return _scanned(None, texts, ", ".join(map(str, paths)))
     if name == GE:
         return _scanned(GE, [gate_equivalents.text()], GE)
     if name == SKY130:
@@ -158,6 +165,7 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
     found: dict[str, list[tuple[float, str, float]]] = {"nand2": [], "buffer": [], "inverter": []}
     states: dict[str, str] = {}
     state_areas: dict[str, float] = {}
+    unsized: set[str] = set()
     gates: list[tuple[int, float, str, GateCell]] = []
     latches = False
     for text in bare:
@@ -165,6 +173,8 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
         scale = float(unit[1]) * (1000 if unit[2].lower() == "pf" else 1) if unit else 1.0
         for cell, body in _cells(text):
             area = _AREA.search(body)
+            if area is None or float(area[1]) <= 0:
+                unsized.add(cell)
             gate = _clock_gate(cell, body)
             if gate and area:
                 gates.append((len(gate.low), float(area[1]), cell, gate))
@@ -184,8 +194,8 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
     for kind, cells in found.items():
         if not cells:
             raise UserError(
-                f"{where} has no {kind} cell with an area;"
-                " give all files of the library, each with --liberty"
+                f"{where} has no {kind} cell with an area that can be read;"
+                " give all files of the library, each with --liberty, whole and undamaged"
             )
     smallest = {kind: min(cells) for kind, cells in found.items()}
     if smallest["nand2"][0] <= 0:
@@ -202,6 +212,7 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
         buffer=smallest["buffer"][1],
         load_ff=round(4 * smallest["inverter"][2], 3),
         time_unit_ps=float(time[1]) * (1000 if time[2].lower() == "n" else 1) if time else 1000.0,
+        unsized=frozenset(unsized),
         states=states,
         state_areas=state_areas,
         # Without pins for tests, if possible, and then the smallest.
@@ -212,7 +223,7 @@ def _scanned(name: str | None, texts: list[str], where: str) -> Library:
 def _cells(text: str) -> Iterator[tuple[str, str]]:
     """Yield names and bodies of the cells of a file."""
     starts = list(_CELL.finditer(text))
-    ends = [start.start() for start in starts[1:]] + [len(text)]
+    ends = [*(start.start() for start in starts), len(text)][1:]
     for start, end in zip(starts, ends, strict=True):
         yield start["name"], text[start.end() : end]
 

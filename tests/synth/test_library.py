@@ -6,10 +6,13 @@ import gzip
 import pytest
 
 from ahasd import UserError
-from ahasd.synth import library
+from ahasd.gen.emit import to_rtlil
+from ahasd.synth import gate_equivalents, library
 from ahasd.synth.clock_gates import COMPOSITE, GateCell
+from ahasd.synth.flow import synthesise
 from ahasd.synth.gate_equivalents import CELLS
 from ahasd.synth.library import load
+from ahasd.synth.mapping import Request
 from ahasd.synth.osu018 import corrected
 
 CELL = """
@@ -228,3 +231,41 @@ def test_osu018_says_how_to_get_it(monkeypatch, tmp_path):
 def test_osu018_is_what_debian_has(osu018):
     assert (osu018.node_nm, osu018.nand2_area, osu018.time_unit_ps) == (180, 24.0, 1000)
     assert osu018.states["DFFPOSX1"] == "Q"
+
+
+def test_a_library_on_one_line_and_a_file_given_twice_are_the_same_library(tmp_path):
+    whole = written(
+        tmp_path,
+        cell("ND", 3, "!(A*B)"),
+        cell("BF", 3, "A"),
+        cell("IV", 2, "!A"),
+        FLOP,
+    )
+    line = tmp_path / "line.lib"
+    line.write_text(" ".join(whole.read_text().split()))
+    expected = load(paths=[whole])
+    assert load(paths=[whole, whole]) == expected
+    found = load(paths=[line])
+    assert found.nand2_area == expected.nand2_area == 3
+    assert found.states == expected.states == {"FLOP": "QN"}  # the first of two
+
+
+@pytest.mark.parametrize("text", ["library(x) { }", 'library (x) { cell ("ND") { area : many; } }'])
+def test_a_library_without_cells_is_told(tmp_path, text):
+    path = tmp_path / "bare.lib"
+    path.write_text(text)
+    with pytest.raises(UserError, match="has no nand2 cell with an area that can be read"):
+        load(paths=[path])
+
+
+def test_a_cell_without_an_area_is_not_used_for_nothing(parts, tmp_path):
+    text = gate_equivalents.text()
+    start = text.index("cell (DFF)")
+    bare = text[:start] + text[start:].replace("area : 5.50", "area : 0", 1)
+    path = tmp_path / "free.lib"
+    path.write_text(bare.replace("gate_equivalents", "free"))
+    asked = Request(
+        module="m", design=to_rtlil(parts.register(2), "m", ("pim",)), library=load(paths=[path])
+    )
+    with pytest.raises(UserError, match="library free gives no area for DFF, of which m is made"):
+        synthesise(asked)
