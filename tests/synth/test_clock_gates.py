@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clock gates: folded away, found in libraries, put in where they pay, and the function kept."""
 
+from dataclasses import replace
+
 import pytest
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -106,6 +108,24 @@ def test_registers_with_one_enable_have_one_gate_in_each_clock():
     assert sorted(behind) == sorted(6 * ports["pim_clk"] + 5 * ports["npu_clk"])
 
 
+class Mixed(Sharing):
+    """Three bits with a reset and eight without, of one clock and one enable."""
+
+    def elaborate(self, platform):
+        m = Module()
+        reset, other = Signal(3), Signal(8, reset_less=True)
+        with m.If(self.on):
+            m.d.pim += Cat(reset, other).eq(self.data)
+        m.d.comb += self.held.eq(Cat(reset, other))
+        return m
+
+
+def test_what_has_a_reset_in_its_enable_is_counted_apart():
+    found = synthesise(request(Mixed(), netlist=True))
+    folded = fold_clock_gates(found["netlist"], load().clock_gate or COMPOSITE)
+    assert (found["flops"], found["clock_gates"], len(folded.enables)) == (11, 1, 8)
+
+
 def test_equal_parts_that_are_kept_have_a_gate_each(parts):
     boxes = parts.several(**{f"box_{i}": parts.kept(5) for i in range(3)})
     found = synthesise(request(boxes, boundaries=REPEATED))
@@ -138,6 +158,20 @@ def test_without_a_gate_it_is_a_latch_and_an_and(parts, tmp_path):
     assert found["area"] == found["sequential_area"] == pytest.approx(8 * 5.5 + 3.5 + 1.33)
     assert (found["flops"], found["latches"], found["clock_gates"]) == (8, 0, 1)
     assert {kind for kind, _ in found["netlist"]["cells"].values()} == set(found["cells"])
+
+
+def test_pins_for_tests_are_tied_low(parts, tmp_path):
+    mine = library(tmp_path)
+    tested = replace(mine, clock_gate=GateCell(cell="TESTED", enable="E", clock="C", output="Y"))
+    tied = replace(tested, clock_gate=replace(tested.clock_gate or CG, low=("SE", "TE")))
+    kinds = {}
+    for name, each in (("free", tested), ("tied", tied)):
+        found = synthesise(request(parts.kept(4), library=each, netlist=True))
+        kinds[name] = next(
+            pins for kind, pins in found["netlist"]["cells"].values() if kind != "DFF"
+        )
+    assert kinds["free"].keys() == {"E", "C", "Y"}
+    assert kinds["tied"] == kinds["free"] | {"SE": "0", "TE": "0"}
 
 
 def test_without_a_latch_enables_keep_their_multiplexers(parts, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from ahasd import UserError
 from ahasd.gen.emit import to_rtlil
 from ahasd.gen.yosys import YosysError
-from ahasd.rtl.configs import Unit
+from ahasd.rtl.configs import UNITS, Unit
 from ahasd.synth import path, sta
 from ahasd.synth import timing as timing_module
 from ahasd.synth.blocks import Accumulator
@@ -208,6 +208,15 @@ def test_fast_adders_are_shorter_paths_and_more_gates(osu018):
     assert fast["timing"]["delay_ps"] < 0.95 * small["timing"]["delay_ps"]
     assert small["area"] < fast["area"] < 1.5 * small["area"]
     assert fast["flops"] == small["flops"]
+
+
+def test_without_clocks_it_is_mapped_for_area(osu018):
+    unit = UNITS["gtsu"]
+    design = to_rtlil(unit.load_hardware()(unit.configurations["test"]), "unit", unit.domains)
+    asked = Request(module="unit", design=design, library=osu018)
+    small, timed = synthesise(asked), synthesise(replace(asked, clocks_ps={"pim": 10417}))
+    assert small["area"] < 0.97 * timed["area"]
+    assert (small["flops"], small["clock_gates"]) == (timed["flops"], timed["clock_gates"])
 
 
 def test_timing_is_of_fast_adders_whose_gates_it_tells(osu018, monkeypatch):
