@@ -21,7 +21,7 @@ class GateUnit(wiring.Component):
     """Take 1/(1 + 2^-t) of lanes whose 2^-|t| stand for as many cycles as there are lanes.
 
     A reciprocal takes the lanes in turn, one a cycle, from the first in which powers stand. A
-    sigmoid stands five cycles after its lane is selected, until the lane's next.
+    sigmoid stands three cycles after its lane is selected, until the lane's next.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class GateUnit(wiring.Component):
     enable : unsigned(1), in
         The unit moves at the next edge.
     keep : unsigned(lanes), in
-        The reciprocal of a lane stands, four cycles after it was selected.
+        The reciprocal of a lane stands, two cycles after it was selected.
     select : unsigned, in
         Lane whose reciprocal begins.
     power, below : arrays, in

@@ -108,7 +108,7 @@ DEPTH_AFTER = SCALED_AFTER + 1
 """From a step to what its power is taken of: meanwhile the largest is found."""
 POWER_AFTER = DEPTH_AFTER + 2
 """From a step to its power of two."""
-SIGMOID_AFTER = POWER_AFTER + 8
+SIGMOID_AFTER = POWER_AFTER + 6
 """From a step to the cycle in which the sigmoids of all lanes stand: four share a reciprocal."""
 STORE_CYCLES = 1
 SUM_AFTER = 2
@@ -272,8 +272,8 @@ def _gated(q: Q) -> Pass:
     return _elementwise(
         4,
         Step(FIRST, P.X, Q.K0),
-        Step(FIRST + 3, P.X, q),
-        Step(FIRST + 3 + RESULT_AFTER, P.RESULT, Q.K1),
+        Step(FIRST + 2, P.X, q),
+        Step(FIRST + 2 + RESULT_AFTER, P.RESULT, Q.K1),
         Step(FIRST + SIGMOID_AFTER, P.RESULT, Q.SIGMOID),
         scaled=0,
     )
@@ -305,7 +305,7 @@ APPLY: dict[Op, Pass] = {
         Step(FIRST + RESULT_AFTER, P.RESULT, Q.K0, S.K2),
         Step(FIRST + 2 * RESULT_AFTER, P.X, Q.RESULT),
         Step(FIRST + 2 * RESULT_AFTER - 1, P.X, Q.K1),
-        Step(FIRST + 2 * RESULT_AFTER + SIGMOID_AFTER, P.RESULT, Q.SIGMOID),
+        Step(FIRST + 2 * RESULT_AFTER + SIGMOID_AFTER + 1, P.RESULT, Q.SIGMOID),
         scaled=2,
     ),
 }

@@ -37,7 +37,7 @@ from ahasd.rtl.aau.schedule import (
 from ahasd.rtl.aau.schedule import Out as Stored
 
 DEEPEST = max(do.latency for do in (*REDUCE.values(), *APPLY.values()))
-RECIP_CYCLES = 3
+RECIP_CYCLES = 1
 
 
 class Phase(enum.IntEnum):

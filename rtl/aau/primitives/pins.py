@@ -23,7 +23,7 @@ class PipelineGolden:
         Widths and tables.
     """
 
-    latency = 3
+    latency = 1
     interval = 1
 
     def __init__(self, numerics: Numerics) -> None:
@@ -47,8 +47,6 @@ class PipelineGolden:
 
 class Exp2Golden(PipelineGolden):
     """See `exp2`."""
-
-    latency = 1
 
     def function(self, pins: Pins) -> dict[str, int]:
         """See `PipelineGolden`."""
@@ -83,7 +81,7 @@ class RsqrtGolden(PipelineGolden):
 class SigmoidGolden(PipelineGolden):
     """See `sigmoid`: a power and a reciprocal, with steps before, between and behind."""
 
-    latency = 7
+    latency = 5
 
     def function(self, pins: Pins) -> dict[str, int]:
         """See `PipelineGolden`."""

@@ -25,8 +25,6 @@ class TableUnit(Primitive):
     ----------
     table
         What it holds.
-    latency
-        3, or 1: what is small is looked up, multiplied and added in one cycle.
 
     Members
     -------
@@ -36,16 +34,13 @@ class TableUnit(Primitive):
         The function there.
     """
 
-    latency = 3
-    """That of most."""
+    latency = 1
 
     operand: Signal
     result: Signal
 
-    def __init__(self, table: LinearTable, latency: int = latency) -> None:
-        assert latency in (1, 3)
+    def __init__(self, table: LinearTable) -> None:
         self.table = table
-        self.latency = latency
         operand_width = table.index_width + table.rest_width
         super().__init__({"operand": In(operand_width), "result": Out(table.width)})
 
@@ -53,22 +48,12 @@ class TableUnit(Primitive):
         """Build the module."""
         table = self.table
         m = Module()
-        registers = self.registers(m)
         index = self.operand[table.rest_width :]
         begin = lookup(table.first, table.width, index)
-        step = lookup(table.steps, table.step_width, index)
-        rest = self.operand[: table.rest_width]
-        if self.latency == 1:
-            product = step * rest
-        else:
-            first = registers.hold(begin, name="first")
-            step = registers.hold(step, name="step")
-            rest = registers.hold(rest, name="rest")
-            product = registers.hold(step * rest, name="product")
-            begin = registers.hold(first, name="begin")
+        product = lookup(table.steps, table.step_width, index) * self.operand[: table.rest_width]
 
         # Rounding adds the highest bit that is cut off, as a carry into the one addition.
         part, carry = product[table.rest_width :], product[table.rest_width - 1]
         total = add_with_carry(begin, widen(part, table.width), carry, subtract=table.falling)
-        m.d.comb += self.result.eq(registers.hold(total, name="total"))
+        m.d.comb += self.result.eq(self.registers(m).hold(total, name="total"))
         return m

@@ -23,7 +23,7 @@ class Exp2Unit(Primitive):
         Mantissa and shift.
     """
 
-    latency = 1
+    latency = TableUnit.latency
 
     depth: Signal
     power: data.View
@@ -36,7 +36,7 @@ class Exp2Unit(Primitive):
         """Build the module."""
         behind = self.numerics.fraction_width
         m = Module()
-        m.submodules.mantissa = mantissa = TableUnit(table(self.numerics), self.latency)
+        m.submodules.mantissa = mantissa = TableUnit(table(self.numerics))
         shift = self.registers(m).hold(self.depth[behind:], self.latency, "shift")
         m.d.comb += [
             mantissa.enable.eq(self.enable),
