@@ -79,10 +79,10 @@ MUTANTS = {
         "signs = Cat(high, high, ~high) if i == 0 else",
         "signs = Cat(0 & high, high, ~high) if i == 0 else",
     ),
-    "the one that is missing below zero is not carried": (
+    "the one that is missing below zero is not added": (
         "primitives.load.unit",
-        "half | (rest.all() & lowest)",
-        "half | (rest.all() & 0)",
+        "Mux(sign, half |",
+        "Mux(sign, half &",
     ),
     "a result is kept too late": (
         "sequencer",
