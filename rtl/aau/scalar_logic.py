@@ -38,7 +38,7 @@ class Function(NamedTuple):
     place
         Bits of the operand's number that say where in the table; rest first, then segment.
     scale
-        Exponent of the result less a constant, as many bits as an exponent has.
+        Exponent of the result's table value less 1, as many bits as an exponent has.
     """
 
     table: LinearTable
@@ -61,20 +61,20 @@ def functions(numerics: Numerics) -> dict[Code, Function]:
             log2,
             numerics.mantissa_width + log2.rest_width,
             lambda a: a.mantissa[width - log2_bits : width],
-            lambda a: Const(0, EXPONENT_WIDTH),
+            lambda a: Const(1, 1).replicate(EXPONENT_WIDTH),
         ),
         Code.RSQRT: Function(
             rsqrt,
             guess_width(numerics) - 1 + rsqrt.rest_width,
             lambda a: Cat(a.mantissa[width - per_octave : width], a.exponent[0]),
-            # -(half + 1)
+            # Minus half of the exponent.
             lambda a: Cat(~a.exponent.as_unsigned()[1:], ~a.exponent[-1]),
         ),
         Code.EXP2: Function(
             exp2,
             numerics.mantissa_width - 1 + exp2.rest_width,
             lambda a: a.mantissa[point - exp2_bits : point],
-            # -(shift + 1)
+            # Minus the whole part of the depth.
             lambda a: Cat(
                 ~a.mantissa[point : width - 1],
                 Const(1, 1).replicate(EXPONENT_WIDTH - numerics.integer_width),

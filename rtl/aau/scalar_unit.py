@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine that ends a row, in Amaranth; `scalar.py` is its model.
 
-One register P takes an integer, a product digit by digit, a sum, or a value between two of a table,
-as a number in two's complement. A digit times a mantissa is added to it in every cycle, or to what
-is left of it when it has gone down by a digit; so digits of one bit shift a larger addend, and P is
-made positive by adding nothing to what it is not. Then it is normalised into a register.
+A number P in two's complement is all that it calculates with. It is loaded, or it goes down by a
+digit, or not; and the product of a digit and a mantissa is added to it, or to its complement:
+
+- a product is the sum of its digits' products;
+- of a sum, P is the smaller addend, which goes down by digits; a digit of one bit lifts the larger
+  addend to where it is;
+- a function is a value of a table in P, and a rise times a place;
+- what is below zero is made positive as its complement and 1.
+
+Then it is normalised, rounded to odd, and goes to a register.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
@@ -259,10 +265,9 @@ class ScalarUnit(wiring.Component):
                 m.d.comb += [given.eq(~self._lift), more.eq(self._a.exponent)]
             for key, function in self._functions.items():
                 with m.Case(key):
-                    extra = int(key is not Code.LOG2)
                     m.d.comb += [
                         given.eq(self._b.exponent),
-                        more.eq(one - function.behind - self._spare + extra),
+                        more.eq(one + 1 - function.behind - self._spare),
                     ]
             with m.Case(Code.TAKE):
                 with m.Switch(self._a_from):
