@@ -62,7 +62,7 @@ class Request:
         What is kept apart, one of `ahasd.synth.hierarchy.BOUNDARIES`. Equal parts are mapped once,
         and have their areas.
     netlist
-        Return the cells and their nets, too, of all parts together.
+        Return the cells and their nets, of all parts together, in place of times.
     """
 
     module: str
@@ -76,8 +76,8 @@ class Request:
 
     @property
     def timed(self) -> bool:
-        """Whether it has a longest path."""
-        return bool(self.clocks_ps) and self.boundaries != PARTS
+        """Whether its longest path is looked for."""
+        return bool(self.clocks_ps) and self.boundaries != PARTS and not self.netlist
 
     @property
     def design_sha256(self) -> str:

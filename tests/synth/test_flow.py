@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flow on hardware whose gates can be counted by hand."""
 
+from collections import Counter
+
 import pytest
 
 from ahasd import UserError
@@ -124,6 +126,22 @@ def test_a_second_run_is_from_the_cache_and_the_same(parts, monkeypatch):
 def test_two_runs_without_the_cache_are_equal(parts):
     asked = request(parts.shelf(depth=5, width=3), memories="latches")
     assert synthesise(asked, cached=False) == synthesise(asked, cached=False)
+
+
+def test_cells_with_their_nets_are_told_in_place_of_times(parts, osu018):
+    design = to_rtlil(parts.parity(4), "unit")
+    told = synthesise(
+        Request(
+            module="unit",
+            design=design,
+            library=osu018,
+            clocks_ps={"sync": 10_000},
+            netlist=True,
+        )
+    )
+    assert not {"timing", "sta"} & told.keys()
+    counted = Counter(kind for kind, _ in told["netlist"]["cells"].values())
+    assert counted == told["cells"]
 
 
 def test_without_memories_it_does_not_matter_what_would_become_of_them(parts, monkeypatch):
