@@ -94,10 +94,10 @@ MUTANTS = {
         "reading.partner.eq(token[step.at - OPERAND_CYCLES])",
         "reading.partner.eq(token[step.at])",
     ),
-    "a product before that is 0 keeps its sign": (
+    "the product of the step before loses its sign": (
         "multiply_add_unit",
         "total.sign & (mantissa[-1] | total.infinite)",
-        "total.sign",
+        "0",
     ),
     "an operand does not stand": (
         "operand_unit",
