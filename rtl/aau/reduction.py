@@ -22,7 +22,7 @@ def order(codes: Ints, form: Format) -> Ints:
     if form.floating:
         magnitude = codes & 0x7FFF
         magnitude = np.where(magnitude >> form.fraction_width == 0, 0, magnitude)
-        return np.where(codes >> 15 & 1 == 1, -magnitude, magnitude)
+        return np.where((codes >> 15 & 1 == 1) & (magnitude > 0), ~magnitude, magnitude)
     half = 1 << (form.width - 1)
     return (codes ^ half) - half
 

@@ -349,11 +349,12 @@ def _order(m: Module, code: Value, form: Value, lane: int) -> tuple[Value, Value
     nan, infinite = Signal(name=f"nan_{lane}"), Signal(name=f"infinite_{lane}")
     for each in (Format.FP16, Format.BF16):
         fraction, exponent = code[: each.fraction_width], code[each.fraction_width : 15]
-        magnitude = code[:15] & exponent.any().replicate(15)
-        wide = widen(magnitude, 16)
+        some = exponent.any()
+        # Inverted, not negated: no carry stands before the comparisons.
+        wide = widen(code[:15] & some.replicate(15), 16) ^ (code[15] & some).replicate(16)
         with m.If(form == each):
             m.d.comb += [
-                key.eq(Mux(code[15], (-wide).as_unsigned()[:16], wide).as_signed()),
+                key.eq(wide.as_signed()),
                 nan.eq(exponent.all() & fraction.any()),
                 infinite.eq(exponent.all() & ~fraction.any()),
             ]

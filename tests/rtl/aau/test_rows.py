@@ -425,6 +425,24 @@ def test_the_sum_and_the_largest_of_a_row():
 
 
 @pytest.mark.parametrize(
+    ("form", "codes", "key", "index"),
+    [
+        (FP16, [0xC000, 0xBC00, 0xBC01], -0x3C01, 1),  # -2, -1, a little less
+        (FP16, [0xBC00, 0x8000, 0x0000, 0x83FF], 0, 1),  # all zeros are equal
+        (FP16, [0xFBFF], -0x7C00, 0),  # the lowest
+        (Format.BF16, [0xFF7F, 0x8080], -0x81, 1),
+        (Format.INT8, [0x80, 0xFF], -1, 1),
+        (Format.INT32, [0x80000000, 0xFFFFFFFE], -2, 1),
+    ],
+)
+def test_the_largest_of_what_is_below_zero(form, codes, key, index):
+    command = Command(op=Op.MAX, length=len(codes), x_format=form)
+    told = GOLDEN.run(command, row(np.array(codes))).summary
+    assert told is not None
+    assert (told.key, told.index) == (key, index)
+
+
+@pytest.mark.parametrize(
     ("specials", "value"),
     [([INFINITY], math.inf), ([MASK], -math.inf), ([INFINITY, MASK], None), ([NAN], None)],
 )
