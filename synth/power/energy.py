@@ -2,7 +2,9 @@
 """Energy of every net's change and of every clock's cycle, from the tables of the cells.
 
 Simplified: a transition comes as slow as the mean of what causes it, rise and fall alike; arcs that
-depend on other inputs count alike; wires and the tree of a clock have no capacitance.
+depend on other inputs count alike; wires and the tree of a clock have no capacitance. Since that
+tree is missing, a clock is as steep as a port wherever it goes, and a clock gate drives no more
+than an output port: behind it there would be buffers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +98,8 @@ def energies(
         leakage_nw += cell.leakage_nw
         for pin, arcs in cell.energies.items():
             net = pins.get(pin, NOWHERE)
-            load = capacitance_pf[net] / cells.load_unit_pf
+            load_pf = capacitance_pf[net]
+            load = (min(load_pf, load_ff / 1000) if net in clocks else load_pf) / cells.load_unit_pf
             energy = cells.energy_unit_pj * _by_rail(
                 arcs, lambda arc, net=net, pins=pins: slews[pins.get(arc.related, net)], load
             )
@@ -115,7 +118,7 @@ def _drives(cell: Cell, pin: str) -> bool:
 
 
 def _slews(netlist: Netlist, loads: np.ndarray, slew: float) -> np.ndarray:
-    """Return the slew of every net, in one pass from ports, clock gates and flip-flops."""
+    """Return the slew of every net but clocks, in one pass from ports and flip-flops."""
     slews = np.full(netlist.nets, slew)
     drivers = {
         net: (cell, pins, pin)
@@ -123,8 +126,7 @@ def _slews(netlist: Netlist, loads: np.ndarray, slew: float) -> np.ndarray:
         for pin, net in pins.items()
         if _drives(cell, pin)
     }
-    gated = (net for net in netlist.clocks.nets if net in drivers)
-    for net in (*gated, *netlist.state_nets, *netlist.gate_nets):
+    for net in (*netlist.state_nets, *netlist.gate_nets):
         if net != NOWHERE:
             cell, pins, pin = drivers[net]
             arcs = cell.slews.get(pin, ())

@@ -70,7 +70,7 @@ library (tiny) {
     pin (C) {
       direction : input; clock : true; capacitance : 0.05;
       internal_power () {
-        rise_power (scalar) { values ("0.7"); }
+        rise_power (by_slew) { values ("0.6, 1.0"); }
         fall_power (scalar) { values ("0.1"); }
       }
     }
@@ -106,6 +106,7 @@ library (tiny) {
     pin (Y) {
       direction : output; function : "A B";
       internal_power () { related_pin : "A"; power (scalar) { values ("0.35"); } }
+      timing () { related_pin : "A"; rise_transition (scalar) { values ("7"); } }
     }
   }
   cell (ICG) {
@@ -123,7 +124,11 @@ library (tiny) {
     pin (M) { direction : internal; internal_node : "M"; }
     pin (O) {
       direction : output; state_function : "CK M"; clock_gate_out_pin : true;
-      internal_power () { related_pin : "CK"; power (scalar) { values ("0.5"); } }
+      internal_power () {
+        related_pin : "CK";
+        power (by_load) { index_1 ("0, 1"); index_2 ("0, 1"); values ("0.4, 0.4", "0.9, 0.9"); }
+      }
+      timing () { related_pin : "CK"; rise_transition (scalar) { values ("7"); } }
     }
   }
 }
@@ -228,13 +233,15 @@ def test_energy_of_a_gate_and_eight_flip_flops_worked_by_hand(tiny: Library, kin
     design = {"ports": ports, "cells": GATED | GATES[kind] | ungated}
     netlist = build(design, cells, ["pim"])
     slew = energy.drive_slew(tiny, cells)
-    found = energy.energies(netlist, cells, ["pim"], slew=slew, load_ff=40)
+    found = energy.energies(netlist, cells, ["pim"], slew=slew, load_ff=20)
     (enable,) = netlist.ports["enable"]
 
-    # Two changes of a clock pin take (0.7 + 0.1) * 0.1 pJ, its 5 fF at 2 V another 0.02.
+    # Two changes of a clock pin take (0.7 + 0.1) * 0.1 pJ at a port's slew, however many there are;
+    # its 5 fF at 2 V another 0.02.
     flop = 0.08 + 0.02
     if kind == "cell":
-        # In every cycle the gate's clock pin, 7 fF; if it is open its output, twice.
+        # In every cycle the gate's clock pin, 7 fF; if it is open its output, twice: it drives the
+        # 20 fF of a port in place of 40, as if a buffer were between.
         every, opened = flop + 2 * 0.02 + 0.028, 2 * 0.05
         expected = {enable: (0.015, 0.5 * 0.003 * 4)}
         leakage = 0.04
