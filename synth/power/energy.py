@@ -4,7 +4,8 @@
 Simplified: a transition comes as slow as the mean of what causes it, rise and fall alike; arcs that
 depend on other inputs count alike; wires and the tree of a clock have no capacitance. Since that
 tree is missing, a clock is as steep as a port wherever it goes, and a clock gate drives no more
-than an output port: behind it there would be buffers.
+than an output port: behind it there would be buffers. For the same reason no net is slower than
+the tables go: parts that are mapped apart do not see how much a net between them drives.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -120,6 +121,17 @@ def _drives(cell: Cell, pin: str) -> bool:
 def _slews(netlist: Netlist, loads: np.ndarray, slew: float) -> np.ndarray:
     """Return the slew of every net but clocks, in one pass from ports and flip-flops."""
     slews = np.full(netlist.nets, slew)
+    kinds = {cell.name: cell for cell, _ in netlist.cells}.values()
+    slowest = max(
+        (
+            table.slews[-1]
+            for cell in kinds
+            for arcs in cell.energies.values()
+            for arc in arcs
+            for table in arc.tables
+        ),
+        default=slew,
+    )
     drivers = {
         net: (cell, pins, pin)
         for cell, pins in netlist.cells
@@ -131,9 +143,10 @@ def _slews(netlist: Netlist, loads: np.ndarray, slew: float) -> np.ndarray:
             cell, pins, pin = drivers[net]
             arcs = cell.slews.get(pin, ())
             if arcs:
-                slews[net] = fmean(
+                found = fmean(
                     arc.at(slews[pins.get(arc.related, NOWHERE)], loads[net]) for arc in arcs
                 )
+                slews[net] = min(found, slowest)
     return slews
 
 

@@ -214,6 +214,19 @@ def test_a_circuits_energy_is_that_worked_out_by_hand(tiny: Library):
     assert parts["switching"] == pytest.approx(3 * 0.04 + 2 * 0.02 + 2 * 0.08)
 
 
+def test_no_net_is_slower_than_the_tables_go(tmp_path: Path):
+    found = []
+    for slew in (1, 9):
+        path = tmp_path / f"{slew}.lib"
+        told = 'rise_transition (scalar) { values ("1"); }'
+        path.write_text(LIBRARY.replace(told, told.replace("1", str(slew))))
+        cells = read(load(paths=[path]), ["INV", "DFF", "BUF"])
+        netlist = build(CIRCUIT, cells, ["pim"])
+        found.append(energy.energies(netlist, cells, ["pim"], slew=0.25, load_ff=40))
+    assert found[0].internal_pj == pytest.approx(found[1].internal_pj)
+    assert found[0].internal_pj.max() > 0
+
+
 GATED = {f"flop{i}": ["DFF", {"C": 9, "D": 4, "R": "1", "Q": 20 + i}] for i in range(8)}
 GATES = {
     "cell": {"gate": ["ICG", {"CK": 2, "E": 5, "O": 9}]},
