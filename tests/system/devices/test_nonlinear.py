@@ -106,7 +106,7 @@ def test_a_token_that_sees_nothing_is_refused():
 
 # Cycles of each beat but the first, and besides: what tests/rtl/aau measures on the hardware.
 NORM, SOFTMAX, ADD, SILU, ROPE, STATISTICS = (
-    (3, 67), (2, 48), (1, 14), (4, 29), (2, 17), (2, 69),
+    (3, 115), (2, 67), (1, 9), (4, 20), (2, 10), (2, 155),
 )  # fmt: skip
 
 
