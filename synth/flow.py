@@ -134,7 +134,8 @@ def _map(
     if replaced:
         script = ["read_verilog -lib black_box.v", *analysis, "memory_collect", *replaced]
     timed_again = request.timed and bool(sta.installed())
-    script += [*mapping.commands(request, files), *counting(request, files)]
+    large = mapping.is_large(held, request.memories)
+    script += [*mapping.commands(request, files, large=large), *counting(request, files)]
     script += sta.writing(library.clock_gate) if timed_again else ()
     log = passes.run(script, folder)
 

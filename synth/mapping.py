@@ -2,7 +2,7 @@
 """What is mapped to cells, and the Yosys commands that do it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +37,9 @@ strash
 &put
 """
 """What ABC does for area: its own script without a goal of time, with more rounds of each step."""
+LARGE_BITS = 16_384
+"""Bits of memory in cells above which it is ABC's own script: more rounds take a quarter of an hour
+and more on so many multiplexers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,11 +119,29 @@ def prepare(request: Request, design: str, folder: Path) -> list[str]:
     return files
 
 
-def commands(request: Request, files: list[str]) -> list[str]:
-    """Return the commands from a design without processes to cells, and boxes for clock gates."""
+def is_large(held: Sequence[memories.Memory], treatment: str) -> bool:
+    """Tell whether a design has more bits of memory in cells than are mapped in many rounds."""
+    in_cells = (each.bits for each in held if each.treatment(treatment)[0] != memories.MACROS)
+    return sum(in_cells) > LARGE_BITS
+
+
+def commands(request: Request, files: list[str], *, large: bool = False) -> list[str]:
+    """Return the commands from a design without processes to cells, and boxes for clock gates.
+
+    Parameters
+    ----------
+    request
+        What is to be mapped.
+    files
+        Liberty files.
+    large
+        Map for area in few rounds, see `is_large`.
+    """
     cells, unused = _cells(files)
     clocks, gate = request.clocks_ps, request.library.clock_gate
-    aim = f"-constr limits.txt -D {min(clocks.values())}" if clocks else "-script small.abc"
+    aim = "" if large else "-script small.abc"
+    if clocks:
+        aim = f"-constr limits.txt -D {min(clocks.values())}"
     adders = " -extra-map +/choices/kogge-stone.v" if request.fast else ""
     return [
         f"synth -noabc{adders} -run coarse: -top {request.module}",

@@ -13,6 +13,7 @@ from ahasd.synth.flow import synthesise
 from ahasd.synth.hierarchy import PARTS, REPEATED
 from ahasd.synth.library import load
 from ahasd.synth.mapping import Request
+from ahasd.synth.memories import Memory
 
 DFF_GE, XOR_GE, MUX_GE, LATCH_GE = 5.5, 2.0, 2.33, 3.5
 
@@ -192,7 +193,9 @@ def test_a_cell_that_no_library_has_is_an_error(parts, monkeypatch):
     monkeypatch.setattr(
         mapping,
         "commands",
-        lambda *asked: [line for line in held(*asked) if not line.startswith("dfflibmap")],
+        lambda *asked, **how: [
+            line for line in held(*asked, **how) if not line.startswith("dfflibmap")
+        ],
     )
     with pytest.raises(YosysError, match="cells that library ge lacks"):
         synthesise(request(parts.register(1)))
@@ -212,3 +215,26 @@ def test_missing_pyosys_is_told_with_the_remedy(monkeypatch):
     monkeypatch.setattr(passes, "version", missing)
     with pytest.raises(UserError, match=r"pip install -e '\.\[synth\]'$"):
         passes.tools()
+
+
+@pytest.mark.parametrize(
+    ("words", "treatment", "rounds"),
+    [(4096, "flops", True), (4097, "flops", False), (4097, "latches", False),
+     (4097, "macros", True)],
+)  # fmt: skip
+def test_memories_of_many_cells_are_mapped_in_few_rounds(words, treatment, rounds):
+    # 4 bits a word, one read port that answers a cycle later: a macro is possible.
+    held = Memory(cell="m", module="m", words=words, width=4, reads=1, clocked=True, plain=True)
+    large = mapping.is_large([held], treatment)
+    assert large is not rounds
+    asked = Request(module="m", design="", library=load(), memories=treatment)
+    told = " ".join(mapping.commands(asked, ["cells.lib"], large=large))
+    assert ("small.abc" in told) is rounds
+
+
+def test_few_rounds_give_the_same_hardware(parts, monkeypatch):
+    many = synthesise(request(parts.shelf(depth=4, width=4)))
+    monkeypatch.setattr(mapping, "LARGE_BITS", 15)
+    few = synthesise(request(parts.shelf(depth=4, width=4)), cached=False)
+    assert (few["flops"], few["sequential_area"]) == (many["flops"], many["sequential_area"])
+    assert few["area"] >= many["area"]
