@@ -27,8 +27,10 @@ def test_the_estimates_are_those_that_were_made():
     assert {block.name: block.estimate_ge for block in catalogue()} == ESTIMATE_GE
 
 
-SMALLER = ("exp2, 32 segments",)
-"""Blocks that have fewer registers than when the estimates were made."""
+MISSING_FLOPS = {"exp2, 32 segments": 95 - 24}
+"""Flip-flops of the three stages that were estimated, where a block now has one."""
+BETWEEN = ("log2, 64 segments",)
+"""Blocks whose cells are below the estimate and whose transistors are above, both by 15 to 20 %."""
 FAST = ("multiply 16 x 16", "INT8 MAC, 32 bits", "FP16 add", "exp2, 32 segments")
 
 
@@ -41,9 +43,15 @@ FAST = ("multiply 16 x 16", "INT8 MAC, 32 bits", "FP16 add", "exp2, 32 segments"
 )
 def test_every_block_agrees_with_its_estimate_in_some_count(block):
     row = measure(block)
-    if block.name in SMALLER:
+    estimate = ESTIMATE_GE[block.name]
+    if block.name in MISSING_FLOPS:
         assert row["agrees_in"] == ""
-        assert 0.7 * ESTIMATE_GE[block.name] < row["counted_ge"] < ESTIMATE_GE[block.name]
+        as_estimated = row["counted_ge"] + 5.5 * MISSING_FLOPS[block.name]
+        assert as_estimated == pytest.approx(estimate, rel=0.15)
+        return
+    if block.name in BETWEEN:
+        assert row["agrees_in"] == ""
+        assert 0.8 * estimate < row["ge"] < estimate < row["counted_ge"] < 1.2 * estimate
         return
     keys = {
         "cells": "ge",
@@ -51,7 +59,7 @@ def test_every_block_agrees_with_its_estimate_in_some_count(block):
         "cells without registers": "logic_ge",
     }
     assert row["agrees_in"] in keys
-    assert row[keys[row["agrees_in"]]] == pytest.approx(ESTIMATE_GE[block.name], rel=0.15)
+    assert row[keys[row["agrees_in"]]] == pytest.approx(estimate, rel=0.15)
 
 
 def test_a_block_of_twice_the_size_agrees_in_no_count():
