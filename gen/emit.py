@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emission: Verilog for hardware flows, C++ for the simulation engine."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from ahasd.gen import yosys
 from ahasd.gen.manifest import describe, find, to_json
 from ahasd.gen.names import check_module_name
 from ahasd.gen.widths import pad_operands
+
+_FUNCTION = re.compile(r"^  function .*?^  endfunction$", re.MULTILINE | re.DOTALL)
+"""A multiplexer of many, as Yosys writes it: its arguments are a, b and s, whatever else is."""
+_ARGUMENT = re.compile(r"(?<![\w'\\])([abs])(?!\w)")
 
 
 def to_rtlil(component: wiring.Component, module: str, domains: Sequence[str] = ()) -> str:
@@ -42,12 +47,14 @@ def to_verilog(component: wiring.Component, module: str, domains: Sequence[str] 
     Processes become multiplexers: an `always @*` block is not evaluated at time 0 by simulators
     that take declared initial values as no event (Icarus with `-g2012`), so a block whose inputs
     rest at first would show stale outputs. Nothing is cleaned up: merging a wire into the part of a
-    vector that it drives makes loops for tools that schedule whole vectors.
+    vector that it drives makes loops for tools that schedule whole vectors. Arguments of functions
+    are renamed, so that they shadow no signal.
     """
-    return yosys.run(
+    verilog = yosys.run(
         pad_operands(to_rtlil(component, module, domains)),
         ["proc -norom -noopt", "memory_collect", "write_verilog -noattr -noparallelcase"],
     )
+    return _FUNCTION.sub(lambda found: _ARGUMENT.sub(r"_\1_", found[0]), verilog)
 
 
 def to_cxx(component: wiring.Component, module: str, *, debug: bool) -> str:

@@ -10,11 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 from pyslang import driver as slang
 
 from ahasd import UserError
 from ahasd.gen import yosys
-from ahasd.gen.emit import write
+from ahasd.gen.emit import to_verilog, write
 from ahasd.rtl.configs import UNITS
 
 EVERY = [(unit.name, name) for unit in UNITS.values() for name in unit.configurations]
@@ -157,7 +160,7 @@ def test_a_changed_parameter_changes_the_hardware_and_its_manifest(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("tvv", "paper"), "unknown unit 'tvv'; known: aau, ahasd, board, bridge"),
+        (("tvv", "paper"), "unknown unit 'tvv', perhaps tvc; known: aau, ahasd, board, bridge"),
         (("edc", "big"), "unit edc has no configuration 'big'; known: paper, small, test"),
         (("edc", "paper", {"depth": "4"}), "unit edc has no parameter 'depth'; known: history"),
         (("edc", "paper", {"history": "x"}), "parameter history of unit edc must be an integer"),
@@ -227,3 +230,37 @@ def test_the_manifest_of_the_tvc_has_the_cycles_of_its_parameters(configuration,
 def test_a_parameter_of_a_part_reaches_the_part(tmp_path):
     _, manifest = write("ahasd", "test", tmp_path, overrides={"edc.counter_width": "3"})
     assert json.loads(manifest.read_text())["parameters"]["edc"]["counter_width"] == 3
+
+
+class Named(wiring.Component):
+    """A choice of many among signals whose names are those of Yosys' own arguments."""
+
+    a: In(4)
+    b: In(4)
+    s: In(2)
+    y: Out(4)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.Switch(self.s):
+            with m.Case(1):
+                m.d.comb += self.y.eq(self.a)
+            with m.Case(2):
+                m.d.comb += self.y.eq(self.b)
+            with m.Case(3):
+                m.d.comb += self.y.eq(11)
+        return m
+
+
+def test_arguments_of_functions_shadow_no_signal(tmp_path):
+    text = to_verilog(Named(), "named")
+    assert "function" in text, "the choice is one"
+    assert "4'hb" in text, "digits stay"
+    path = tmp_path / "named.v"
+    path.write_text(text)
+    front = slang.Driver()
+    front.addStandardArgs()
+    assert front.parseCommandLine(f"slang -Wextra -Werror --top named {path}")
+    assert front.processOptions()
+    assert front.parseAllSources()
+    assert front.runFullCompilation(True)
