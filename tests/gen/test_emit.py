@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from pyslang import driver as slang
@@ -235,10 +235,13 @@ def test_a_parameter_of_a_part_reaches_the_part(tmp_path):
 class Named(wiring.Component):
     """A choice of many among signals whose names are those of Yosys' own arguments."""
 
-    a: In(4)
-    b: In(4)
-    s: In(2)
-    y: Out(4)
+    a: Signal
+    b: Signal
+    s: Signal
+    y: Signal
+
+    def __init__(self):
+        super().__init__({"a": In(4), "b": In(4), "s": In(2), "y": Out(4)})
 
     def elaborate(self, platform):
         m = Module()
