@@ -5,8 +5,11 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -23,7 +26,7 @@ from ahasd.synth.area import area
 from ahasd.synth.history import latest
 from ahasd.synth.library import load
 from ahasd.synth.nodes import PAPER_MM2
-from ahasd.synth.record import merge, read, record_path, stale, write
+from ahasd.synth.record import merge, read, record_path, stale, update, write
 from ahasd.synth.silicon import NOT_ON_DIE
 from ahasd.synth.tables import (
     area_table,
@@ -228,6 +231,31 @@ def test_a_record_that_is_not_there_has_no_rows_and_one_that_cannot_be_is_told(t
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="choose another --out"):
         write(tmp_path / "file" / "area.json", "area", [])
+
+
+def test_who_updates_a_record_meanwhile_waits(tmp_path):
+    path = tmp_path / "area-x.json"
+    inside, order = Event(), []
+
+    def slow(held):
+        inside.set()
+        # Time enough for the other to read what is about to change, if it were let in.
+        sleep(0.5)
+        order.append("slow")
+        return [*held, {"block": "a"}]
+
+    def quick(held):
+        order.append("quick")
+        return [*held, {"block": "b"}]
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(update, path, "area", slow)
+        assert inside.wait(10)
+        update(path, "area", quick)
+        first.result()
+    assert order == ["slow", "quick"]
+    assert read(path, "area") == [{"block": "a"}, {"block": "b"}]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_names_of_records_are_names_of_files(tmp_path):
