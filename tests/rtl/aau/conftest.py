@@ -178,6 +178,11 @@ def directed(params: AauParams) -> list[Job]:
         if op in params.passes:
             exported = replace(command, exports=1)
             jobs.append(Job(exported, [], both_passes(exported, row, params)))
+    # Zeros of either sign, in both of a pair: what 0 was added to has none.
+    pairs = [0x8000_8000, 0x0000_8000, 0x8000_0000, 0x8000_3C00]
+    ones = [0x3C00] * len(pairs)
+    rotated = Command(op=Op.ROPE, length=len(pairs))
+    jobs.append(Job(rotated, [], beats(pairs, ones, ones, params.lanes)))
     return jobs
 
 

@@ -128,6 +128,11 @@ MUTANTS = {
         "lifted.eq(low_b + low_a.as_signed() * down)",
         "lifted.eq(low_b)",
     ),
+    "a product before keeps the sign of its zero": (
+        "multiply_add_unit",
+        "total.sign & (mantissa[-1] | total.infinite)",
+        "total.sign",
+    ),
     "the last of equals wins": ("max_unit", "(key_2 > key)", "(key_2 >= key)"),
     "of merged states the later index wins": (
         "top_unit",

@@ -387,6 +387,14 @@ def test_rope_rotates_a_pair():
     assert oracle.ulps(found, u * p - v * q, FP16)[large].max() <= 0.52
 
 
+def test_zeros_that_are_rotated_have_no_sign():
+    # The first product stands with 0 added to it, and -0 + 0 is 0; so is 0 + -0.
+    pairs = np.array([0x8000_8000, 0x0000_8000, 0x8000_0000])
+    ones = np.full(3, 0x3C00)
+    command = Command(op=Op.ROPE, length=3)
+    assert GOLDEN.run(command, Beat(pairs, ones, ones)).results.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize(("form", "scale"), [(Format.INT8, 0.05), (Format.INT32, 2.0**-27)])
 def test_integers_come_in_with_a_scale(form, scale):
     rng = np.random.default_rng(2)
